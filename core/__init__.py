@@ -1,0 +1,1 @@
+"""Everything Carry Lab computes. Nothing in here imports Streamlit; pages read inputs, call this, and draw."""

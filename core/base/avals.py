@@ -1,0 +1,67 @@
+"""Abstract values (shape, dtype, weak type) of the leaves of a pytree, and the way they are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from jax import tree_util
+
+
+@dataclass(frozen=True, slots=True)
+class Aval:
+    """Shape, dtype name and weak type of one array; `dtype` is JAX's name (``float32``, ``key<fry>``)."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    weak: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def struct(self) -> jax.ShapeDtypeStruct:
+        """The same as JAX's own abstract value, for tracing. Not for PRNG keys."""
+        return jax.ShapeDtypeStruct(self.shape, jax.numpy.dtype(self.dtype), weak_type=self.weak)
+
+
+@dataclass(frozen=True, slots=True)
+class LeafType:
+    """One leaf: its path from a named root as `keystr` prints it, and its aval (None: it is no array)."""
+
+    path: str
+    aval: Aval | None
+    kind: str = ""
+
+    def __str__(self) -> str:
+        return str(self.aval) if self.aval is not None else self.kind
+
+
+def aval_of(value: Any) -> Aval | None:
+    """The aval of anything JAX takes as an array (tracers and ShapeDtypeStruct too); None for everything else."""
+    if isinstance(value, jax.ShapeDtypeStruct):
+        return Aval(tuple(value.shape), str(value.dtype), bool(value.weak_type))
+    try:
+        aval = jax.typeof(value)
+    except TypeError:
+        return None
+    if not hasattr(aval, "shape") or not hasattr(aval, "dtype"):
+        return None
+    return Aval(tuple(aval.shape), str(aval.dtype), bool(getattr(aval, "weak_type", False)))
+
+
+def path_name(root: str, path: tuple[Any, ...]) -> str:
+    """`root` followed by the path as `jax.tree_util.keystr` prints it: ``carry['mean'][0]``."""
+    return root + tree_util.keystr(path)
+
+
+def leaf_types(tree: Any, root: str) -> tuple[LeafType, ...]:
+    """Every leaf of a pytree with its path and aval, in flattening order. `None` is an empty subtree, as in JAX."""
+    flat, _ = tree_util.tree_flatten_with_path(tree)
+    return tuple(LeafType(path_name(root, p), aval_of(v), type(v).__name__) for p, v in flat)

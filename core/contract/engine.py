@@ -1,0 +1,258 @@
+"""The engine: facts -> findings -> one message per root cause -> fixes that were tried -> a report.
+
+A fix reaches a report only after the change was made, the whole check was run again, that violation was gone, nothing
+new broke and execution got at least as far as before. A proof's number is measured on the subject as it stands and on
+the mended one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from core.base.outcome import Outcome, RawError, Report
+from core.base.violation import FieldEdit, Fix, Proof, Severity, TextEdit, Violation
+from core.contract.facts import Facts, facts_of
+from core.contract.rule import Finding, Jax, Repair, Rule, Stage, all_rules
+from core.contract.subject import Subject
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attempt:
+    """A repair carried out: the mended subject and the edit that leads there (None when there is nothing to edit)."""
+
+    subject: Subject
+    edit: TextEdit | FieldEdit | None = None
+
+
+class Bench(Protocol):
+    """Where repairs are carried out: on a call (the default), on a page's inputs, on a script."""
+
+    def attempt(self, repairs: tuple[Repair, ...]) -> Attempt | None:
+        """Carry out all of these, from the state as it stands; None when this bench cannot."""
+
+
+class CallBench:
+    """Repairs the subject itself: for calls made from Python, without any page or source."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+
+    def attempt(self, repairs: tuple[Repair, ...]) -> Attempt | None:
+        """The subject with each repair applied in turn."""
+        subject: Subject | None = self._subject
+        for repair in repairs:
+            subject = None if subject is None else repair.apply(subject)
+        return None if subject is None else Attempt(subject)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """A finding with its rule."""
+
+    rule: Rule
+    finding: Finding
+
+    @property
+    def severity(self) -> Severity:
+        """The finding's own, else the rule's."""
+        return self.finding.severity or self.rule.severity
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What makes it the same fault in another check: code and path."""
+        return self.rule.code, self.finding.path
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Diagnosis:
+    """Findings of one pass, without fixes: what verification compares."""
+
+    facts: Facts
+    found: tuple[Found, ...]
+    reached: Stage
+    error: RawError | None = None
+
+    @property
+    def breaking(self) -> frozenset[tuple[str, str]]:
+        """Keys of everything that is not a note."""
+        return frozenset(f.key for f in self.found if f.severity.breaks)
+
+
+def diagnose(subject: Subject, rules: Iterable[Rule] | None = None) -> Diagnosis:
+    """One pass over the rules, stage by stage; a stage with an error ends it, for what follows would be a cascade."""
+    facts = facts_of(subject)
+    chosen = [r for r in (all_rules() if rules is None else rules) if facts.on in r.on]
+    found: list[Found] = []
+    for stage in (Stage.INPUT, Stage.TRACE, Stage.RUN):
+        for rule in (r for r in chosen if r.stage is stage):
+            found += [Found(rule, finding) for finding in rule.check(facts)]
+        if any(f.severity in (Severity.ERROR, Severity.LIMIT) for f in found):
+            return Diagnosis(facts, _most_specific(found), stage)
+        error = _raw(facts, stage)
+        if error is not None:
+            return Diagnosis(facts, _most_specific(found), stage, error)
+    return Diagnosis(facts, _most_specific(found), Stage.DONE)
+
+
+def _raw(facts: Facts, stage: Stage) -> RawError | None:
+    """What JAX raised although no rule knows why."""
+    raised = None
+    if stage is Stage.TRACE:
+        raised = facts.jax
+    elif stage is Stage.RUN and facts.on == "scan":
+        from core.contract.trace import Raised
+
+        run = facts.run  # type: ignore[union-attr]  # only ScanFacts are on "scan"
+        raised = run if isinstance(run, Raised) else None
+    if raised is None:
+        return None
+    return RawError(raised.type, raised.text, facts.places.find("step", "scan", "cell"), ())
+
+
+def _most_specific(found: list[Found]) -> tuple[Found, ...]:
+    """Drop what a more specific rule already said of the same leaf."""
+
+    def beaten(loser: Found) -> bool:
+        return any(
+            loser.rule.code in winner.rule.beats
+            and (loser.finding.path == winner.finding.path or not loser.finding.path or not winner.finding.path)
+            for winner in found
+            if winner is not loser
+        )
+
+    return tuple(f for f in found if not beaten(f))
+
+
+def check(subject: Subject, bench: Bench | None = None, rules: Iterable[Rule] | None = None) -> Report:
+    """The whole check of one subject.
+
+    Args:
+        subject: the call or trial.
+        bench: where repairs are tried; by default on the subject itself.
+        rules: all of them by default.
+
+    Returns:
+        the report, violations worst first. Never raises for anything the learner did.
+    """
+    chosen = tuple(all_rules() if rules is None else rules)
+    diagnosis = diagnose(subject, chosen)
+    bench = bench or CallBench(subject)
+    violations = [_violation(f, diagnosis, bench, chosen) for f in diagnosis.found]
+    violations.sort(key=lambda v: v.severity.rank)
+    return Report(_outcome(diagnosis, violations), tuple(violations), diagnosis.error)
+
+
+def check_late(subject: Subject, rules: Iterable[Rule] | None = None) -> tuple[Violation, ...]:
+    """Violations of the rules that wait until after the plot (`Stage.LATE`), for a subject whose check ran clean."""
+    facts = facts_of(subject)
+    chosen = tuple(all_rules() if rules is None else rules)
+    late = [r for r in chosen if r.stage is Stage.LATE and facts.on in r.on]
+    found = tuple(Found(rule, finding) for rule in late for finding in rule.check(facts))
+    diagnosis = Diagnosis(facts, found, Stage.LATE)
+    return tuple(_violation(f, diagnosis, CallBench(subject), chosen) for f in found)
+
+
+def _outcome(diagnosis: Diagnosis, violations: list[Violation]) -> Outcome:
+    if any(v.severity is Severity.LIMIT for v in violations):
+        return Outcome.LIMIT
+    if diagnosis.error is not None and not any(v.severity is Severity.ERROR for v in violations):
+        return Outcome.ERROR
+    return Outcome.VIOLATIONS if any(v.severity.breaks for v in violations) else Outcome.OK
+
+
+def _violation(found: Found, diagnosis: Diagnosis, bench: Bench, rules: tuple[Rule, ...]) -> Violation:
+    finding, rule = found.finding, found.rule
+    tried = list(_verified(found, diagnosis, bench, rules))
+    raised = None if found.severity is Severity.NOTE else diagnosis.facts.jax
+    silent = finding.silent if finding.silent is not None else (rule.jax is Jax.SILENT or raised is None)
+    return Violation(
+        code=rule.code,
+        name=rule.name,
+        severity=found.severity,
+        silent=silent,
+        message=finding.message,
+        place=finding.place,
+        why=finding.why or rule.why,
+        because=finding.because,
+        expected=finding.expected,
+        got=finding.got,
+        fixes=tuple(fix for fix, _ in tried),
+        jax_said=None if silent or raised is None else f"{raised.type}: {raised.text}",
+        proof=_proof(finding, diagnosis, tried[0][1] if tried else None),
+        path=finding.path,
+    )
+
+
+def _verified(
+    found: Found, before: Diagnosis, bench: Bench, rules: tuple[Rule, ...]
+) -> Iterator[tuple[Fix, Subject]]:
+    for repair in found.finding.repairs:
+        attempt = bench.attempt((repair,))
+        if attempt is None:
+            continue
+        after = diagnose(attempt.subject, rules)
+        if holds(found, before, after):
+            left = tuple(sorted({f.rule.code for f in after.found if f.severity.breaks}))
+            yield Fix(repair.title, attempt.edit, left), attempt.subject
+
+
+def holds(found: Found, before: Diagnosis, after: Diagnosis) -> bool:
+    """Whether a fix did what it says: that fault gone, nothing new broken, execution at least as far as before.
+
+    A fault of a later stage is not new when the earlier pass never got there.
+    """
+    if found.key in {f.key for f in after.found}:
+        return False
+    if after.reached < before.reached or (after.error is not None and after.reached <= before.reached):
+        return False
+    new = [f for f in after.found if f.severity.breaks and f.key not in before.breaking]
+    return all(f.rule.stage > before.reached for f in new)
+
+
+def _proof(finding: Finding, diagnosis: Diagnosis, mended: Subject | None) -> Proof | None:
+    measure = finding.measure
+    if measure is None:
+        return None
+    subject = diagnosis.facts.call if diagnosis.facts.on == "scan" else diagnosis.facts.trial  # type: ignore[union-attr]
+    before = _number(measure.of, subject)
+    if before is None:
+        return None
+    after = None if mended is None else _number(measure.of, mended)
+    return Proof(measure.claim, before, after, measure.expected)
+
+
+def _number(of: Callable[[Any], float], subject: Subject) -> float | None:
+    """The measured number; None when it cannot be measured on this subject (then there is no proof to show)."""
+    try:
+        return float(of(subject))
+    except Exception:  # a proof is a bonus: a subject it does not fit must not break the check
+        return None
+
+
+def fix_all(subject: Subject, report_bench: Bench, rules: Iterable[Rule] | None = None) -> Fix | None:
+    """The first verified fix of every broken rule, together, when the result runs clean; None otherwise."""
+    chosen = tuple(all_rules() if rules is None else rules)
+    before = diagnose(subject, chosen)
+    repairs: list[Repair] = []
+    for found in (f for f in before.found if f.severity.breaks):
+        for repair in found.finding.repairs:
+            attempt = report_bench.attempt((repair,))
+            if attempt is not None and holds(found, before, diagnose(attempt.subject, chosen)):
+                repairs.append(repair)
+                break
+        else:
+            return None
+    if len(repairs) < 2:
+        return None
+    attempt = report_bench.attempt(tuple(repairs))
+    if attempt is None:
+        return None
+    after = diagnose(attempt.subject, chosen)
+    if after.breaking or after.error is not None or after.reached is not Stage.DONE:
+        return None
+    return Fix(TITLE_ALL, attempt.edit)
+
+
+TITLE_ALL = "Apply all"

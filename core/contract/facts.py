@@ -1,0 +1,217 @@
+"""What is known of a subject. Each fact is worked out once, when a rule first asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import jax
+from jax import lax, tree_util
+
+from core.base.avals import Aval, LeafType, aval_of, leaf_types
+from core.base.results import ScanResult
+from core.contract.record import CellEvents, recording
+from core.contract.subject import MISSING, CellTrial, ScanCall
+from core.contract.trace import Raised, StepTrace, slice_aval, struct_of, trace_step
+
+
+class ScanFacts:
+    """Facts about a `ScanCall`."""
+
+    on = "scan"
+
+    def __init__(self, call: ScanCall) -> None:
+        self.call = call
+        self.places = call.places
+
+    # --- inputs -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def init_types(self) -> tuple[LeafType, ...]:
+        """Leaves of init, rooted at ``carry``."""
+        return leaf_types(self.call.init, "carry")
+
+    @cached_property
+    def xs_types(self) -> tuple[LeafType, ...]:
+        """Leaves of xs, rooted at ``xs``."""
+        return leaf_types(self.call.xs, "xs")
+
+    @cached_property
+    def leading(self) -> tuple[int | None, ...]:
+        """The leading length of each xs leaf; None for one without an axis."""
+        return tuple(t.aval.shape[0] if t.aval is not None and t.aval.shape else None for t in self.xs_types)
+
+    @cached_property
+    def length(self) -> int | None:
+        """T as `lax.scan` takes it (`int()` of what was given); None when the inputs do not settle it."""
+        known = {n for n in self.leading if n is not None}
+        if None in self.leading or len(known) > 1:
+            return None
+        if self.call.length is None:
+            return known.pop() if known else None
+        try:
+            length = int(self.call.length)
+        except (TypeError, ValueError, OverflowError, jax.errors.ConcretizationTypeError):
+            return None
+        return length if length >= 0 and known <= {length} else None
+
+    @cached_property
+    def x_types(self) -> tuple[LeafType, ...]:
+        """Leaves of one x, rooted at ``x``. Only where every xs leaf has a leading axis."""
+        return tuple(
+            LeafType("x" + t.path.removeprefix("xs"), slice_aval(t.aval) if t.aval and t.aval.shape else None, t.kind)
+            for t in self.xs_types
+        )
+
+    # --- trace ------------------------------------------------------------------------------------------------------
+
+    def _structs(self, *, promoted: tuple[Any, ...] | None = None) -> tuple[Any, Any]:
+        leaves, tree = tree_util.tree_flatten(self.call.init)
+        dtypes = promoted or (None,) * len(leaves)
+        init = tree.unflatten([struct_of(v, dtype=d) for v, d in zip(leaves, dtypes, strict=True)])
+        xs, x_tree = tree_util.tree_flatten(self.call.xs)
+        x = x_tree.unflatten([jax.ShapeDtypeStruct(jax.typeof(v).shape[1:], jax.typeof(v).dtype) for v in xs])
+        return init, x
+
+    @cached_property
+    def first_trace(self) -> StepTrace | Raised:
+        """The step traced with init as it was given: weak leaves still weak."""
+        try:
+            carry, x = self._structs()
+        except TypeError as error:
+            return Raised(error)
+        return trace_step(self.call.body, carry, x)
+
+    @cached_property
+    def promoted(self) -> tuple[Any, ...] | None:
+        """The dtype that `lax.scan` gives each weak init leaf whose type changes in the first trace.
+
+        One entry a leaf, None where it stays; None as a whole when nothing is promoted. This is JAX's own rule: one
+        pass, `result_type` of the leaf and of what the step returned.
+        """
+        trace = self.first_trace
+        if isinstance(trace, Raised) or trace.pair is None:
+            return None
+        leaves, tree = tree_util.tree_flatten(self.call.init)
+        returned, new_tree = tree_util.tree_flatten(trace.pair[0])
+        if tree != new_tree:
+            return None
+        out: list[Any] = []
+        for before, after in zip(leaves, returned, strict=True):
+            a, b = aval_of(before), aval_of(after)
+            changes = a is not None and b is not None and a.weak and (a.shape, a.dtype) != (b.shape, b.dtype)
+            out.append(jax.numpy.result_type(before, jax.typeof(after)) if changes else None)
+        return tuple(out) if any(d is not None for d in out) else None
+
+    @cached_property
+    def trace(self) -> StepTrace | Raised:
+        """The trace that counts: after the one promotion of weak leaves, as in `lax.scan`."""
+        if self.promoted is None:
+            return self.first_trace
+        carry, x = self._structs(promoted=self.promoted)
+        return trace_step(self.call.body, carry, x)
+
+    @cached_property
+    def carry_in(self) -> tuple[LeafType, ...]:
+        """Types that the scan holds the carry to: init's, after the one promotion of weak leaves."""
+        dtypes = self.promoted or (None,) * len(self.init_types)
+        return tuple(
+            t if d is None or t.aval is None else LeafType(t.path, Aval(t.aval.shape, str(d)), t.kind)
+            for t, d in zip(self.init_types, dtypes, strict=True)
+        )
+
+    @property
+    def cells(self) -> CellEvents:
+        """Cells used inside the step."""
+        return self.trace.events if isinstance(self.trace, StepTrace) else self._raised_events
+
+    @cached_property
+    def _raised_events(self) -> CellEvents:
+        """The cells of a step whose trace raised: traced once more, to keep what was recorded before the exception."""
+        events = CellEvents()
+        try:
+            with recording(events):
+                jax.make_jaxpr(self.call.body)(*self._structs(promoted=self.promoted))
+        except Exception:  # the exception itself is `trace`; here only the record matters
+            return events
+        return events
+
+    @cached_property
+    def jax(self) -> Raised | None:
+        """What the real `lax.scan` raises on this call before anything is computed; None when it raises nothing."""
+        call = self.call
+        kwargs = {"length": call.length, "reverse": call.reverse, "unroll": call.unroll}
+        try:
+            jax.eval_shape(lambda: lax.scan(call.body, call.init, call.xs, **kwargs))
+        except Exception as error:
+            return Raised(error)
+        return None
+
+    # --- run --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def run(self) -> ScanResult | Raised:
+        """The scan, run for real with its whole trajectory. Asked for only when the stages before were clean."""
+        from core.runners.scan import run_call
+
+        try:
+            return run_call(self.call)
+        except Exception as error:
+            return Raised(error)
+
+
+class CellFacts:
+    """Facts about a `CellTrial`: it is run once, eagerly, and each part's end is kept."""
+
+    on = "cell"
+
+    def __init__(self, trial: CellTrial) -> None:
+        self.trial = trial
+        self.places = trial.places
+
+    @cached_property
+    def cells(self) -> CellEvents:
+        """One build, at most one initialised carry, at most one step; an event that raised is the last."""
+        return run_trial(self.trial)
+
+    @property
+    def jax(self) -> Raised | None:
+        """What the trial raised, if it did."""
+        for event in (*self.cells.builds, *self.cells.carries, *self.cells.steps):
+            if event.error is not None:
+                return Raised(event.error)
+        return None
+
+
+def run_trial(trial: CellTrial) -> CellEvents:
+    """Build the cell, initialise its carry, step once; stops at the first exception, which its event keeps."""
+    events = CellEvents()
+    try:
+        with recording(events):
+            given = _given(rngs=trial.rngs)
+            cell = trial.cell(trial.in_features, trial.hidden_features, **given)
+            if trial.edit_cell is not None:
+                cell = trial.edit_cell(cell)
+            carry = trial.carry
+            if carry is MISSING or callable(carry):
+                first = cell.initialize_carry(trial.input_shape, **_given(rngs=trial.carry_rngs))
+                carry = first if carry is MISSING else carry(first)
+            cell(carry, trial.inputs)
+    except Exception:  # kept by the event that raised it
+        return events
+    return events
+
+
+def _given(**kwargs: Any) -> dict[str, Any]:
+    """Keyword arguments without the missing ones; a plain function makes a fresh value (an Rngs counts its draws)."""
+    fresh: Callable[[Any], Any] = lambda v: v() if type(v).__name__ == "function" else v  # noqa: E731
+    return {k: fresh(v) for k, v in kwargs.items() if v is not MISSING}
+
+
+type Facts = ScanFacts | CellFacts
+
+
+def facts_of(subject: ScanCall | CellTrial) -> Facts:
+    """The facts of either kind of subject."""
+    return ScanFacts(subject) if isinstance(subject, ScanCall) else CellFacts(subject)

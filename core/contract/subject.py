@@ -1,0 +1,89 @@
+"""What is checked: one call of `lax.scan`, or one trial of a recurrent cell (build, initialise, step)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from core.base.places import Places
+
+
+class _Missing:
+    """The type of MISSING."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+#: An argument that was not given at all (`None` would be a value).
+MISSING: Final = _Missing()
+
+
+@dataclass(frozen=True, slots=True)
+class ScanCall:
+    """One call ``lax.scan(step, init, xs, length, reverse, unroll)``, as it was made.
+
+    Attributes:
+        step: ``step(carry, x, **params) -> (new_carry, y)``.
+        init: pytree, as the learner gave it (Python numbers stay Python numbers: they are weak).
+        xs: pytree, None, or anything that was wrongly given for it.
+        length, reverse, unroll: as given, whatever their type.
+        params: keyword arguments of the step, passed to the compiled program as arguments so that moving them
+            compiles nothing.
+        axes: axis letters that the learner declared, by path: ``{"xs": "BTF"}``. Only what was said, never a guess.
+        right_step: for a step that is known to be faulty (a "Break it" of a page), the right one with its init.
+        places: where each role stands, in code or on a page.
+    """
+
+    step: Callable[..., Any]
+    init: Any
+    xs: Any = None
+    length: Any = None
+    reverse: Any = False
+    unroll: Any = 1
+    params: Mapping[str, Any] = field(default_factory=dict)
+    axes: Mapping[str, str] = field(default_factory=dict)
+    right_step: Callable[..., Any] | None = None
+    places: Places = field(default_factory=Places)
+
+    @property
+    def body(self) -> Callable[[Any, Any], Any]:
+        """The step with its params bound: ``body(carry, x)``."""
+        return partial(self.step, **self.params) if self.params else self.step
+
+
+@dataclass(frozen=True, slots=True)
+class CellTrial:
+    """One cell, built, its carry initialised, stepped once: each argument as the learner would give it.
+
+    Attributes:
+        cell: the class, e.g. ``nnx.LSTMCell``.
+        in_features, hidden_features: F and H.
+        rngs: given to the cell as ``rngs=``: an ``nnx.Rngs``, a wrong thing, or MISSING. A fresh one is made for each
+            run by calling it when it is a zero-argument function (an Rngs counts its draws).
+        input_shape: first argument of ``initialize_carry``.
+        carry_rngs: its ``rngs=``, as for `rngs`.
+        carry: MISSING to step from the initialised carry; a pytree to use instead; or a function of the initialised
+            carry (to swap it, to take one part, to cast it).
+        inputs: the input of the step, ``(B, F)`` float.
+        axes: declared axis letters by role, ``{"inputs": "BF", "input_shape": "TBF"}``.
+        edit_cell: applied to the built cell before the step (weights typed by a learner); None for none.
+        places: where each role stands.
+    """
+
+    cell: type
+    in_features: Any
+    hidden_features: Any
+    rngs: Any
+    input_shape: Any
+    carry_rngs: Any
+    inputs: Any
+    carry: Any = MISSING
+    axes: Mapping[str, str] = field(default_factory=dict)
+    edit_cell: Callable[[Any], Any] | None = None
+    places: Places = field(default_factory=Places)
+
+
+type Subject = ScanCall | CellTrial
