@@ -28,7 +28,14 @@ class Aval:
 
     def struct(self) -> jax.ShapeDtypeStruct:
         """The same as JAX's own abstract value, for tracing. Not for PRNG keys."""
-        return jax.ShapeDtypeStruct(self.shape, jax.numpy.dtype(self.dtype), weak_type=self.weak)
+        return abstract(self.shape, jax.numpy.dtype(self.dtype), weak=self.weak)
+
+
+def abstract(shape: tuple[int, ...], dtype: Any, *, weak: bool = False) -> jax.ShapeDtypeStruct:
+    """JAX's own abstract value; `dtype` may be an extended one (PRNG keys)."""
+    make: Any = jax.ShapeDtypeStruct  # untyped in jax's stubs
+    struct: jax.ShapeDtypeStruct = make(shape, dtype, weak_type=weak)
+    return struct
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +51,15 @@ class LeafType:
 
 
 def aval_of(value: Any) -> Aval | None:
-    """The aval of anything JAX takes as an array (tracers and ShapeDtypeStruct too); None for everything else."""
+    """The aval of anything JAX takes as an array (tracers and ShapeDtypeStruct too); None for everything else.
+
+    A Python int beyond int32 is no array to JAX: it raises OverflowError.
+    """
     if isinstance(value, jax.ShapeDtypeStruct):
         return Aval(tuple(value.shape), str(value.dtype), bool(value.weak_type))
     try:
         aval = jax.typeof(value)
-    except TypeError:
+    except (TypeError, OverflowError):
         return None
     if not hasattr(aval, "shape") or not hasattr(aval, "dtype"):
         return None

@@ -26,6 +26,7 @@ _TABLE = (
     Limit("typed_numbers", 20_000, "numbers", "typed or pasted into one input"),
     Limit("typed_text", 1_000_000, "characters", "read from one paste before its numbers are counted"),
     Limit("programs", 32, "programs", "compiled and kept; FACTS: unbounded, a process dies of its memory maps"),
+    Limit("eager_programs", 5_000, "programs", "of operations run without jit, before JAX's own caches are dropped"),
     Limit("check_steps", 64, "steps", "of the Python loop beside the result unless all are asked for"),
     Limit("url_text", 8_192, "characters", "of state in a link"),
 )

@@ -51,7 +51,8 @@ class Fix:
     Attributes:
         title: what the button says.
         edit: what it changes.
-        remaining: codes of errors and warnings that are still there after it ("S104 gone, L301 remains").
+        remaining: codes of errors and warnings that are still there after it ("S104 gone, L301 remains"), and the type
+            of the exception that no rule knows, where there is one.
     """
 
     title: str

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from core.base.outcome import Outcome, RawError, Report
 from core.base.violation import FieldEdit, Fix, Proof, Severity, TextEdit, Violation
-from core.contract.facts import Facts, facts_of
+from core.contract.facts import Facts, ScanFacts, facts_of
 from core.contract.rule import Finding, Jax, Repair, Rule, Stage, all_rules
 from core.contract.subject import Subject
 
@@ -80,12 +80,15 @@ class Diagnosis:
         return frozenset(f.key for f in self.found if f.severity.breaks)
 
 
-def diagnose(subject: Subject, rules: Iterable[Rule] | None = None) -> Diagnosis:
-    """One pass over the rules, stage by stage; a stage with an error ends it, for what follows would be a cascade."""
+def diagnose(subject: Subject, rules: Iterable[Rule] | None = None, *, late: bool = False) -> Diagnosis:
+    """One pass over the rules, stage by stage; a stage with an error ends it, for what follows would be a cascade.
+
+    `late` adds the stage that a check before the plot leaves out.
+    """
     facts = facts_of(subject)
     chosen = [r for r in (all_rules() if rules is None else rules) if facts.on in r.on]
     found: list[Found] = []
-    for stage in (Stage.INPUT, Stage.TRACE, Stage.RUN):
+    for stage in (Stage.LIMIT, Stage.INPUT, Stage.TRACE, Stage.RUN, *((Stage.LATE,) if late else ())):
         for rule in (r for r in chosen if r.stage is stage):
             found += [Found(rule, finding) for finding in rule.check(facts)]
         if any(f.severity in (Severity.ERROR, Severity.LIMIT) for f in found):
@@ -93,7 +96,7 @@ def diagnose(subject: Subject, rules: Iterable[Rule] | None = None) -> Diagnosis
         error = _raw(facts, stage)
         if error is not None:
             return Diagnosis(facts, _most_specific(found), stage, error)
-    return Diagnosis(facts, _most_specific(found), Stage.DONE)
+    return Diagnosis(facts, _most_specific(found), Stage.LATE if late else Stage.DONE)
 
 
 def _raw(facts: Facts, stage: Stage) -> RawError | None:
@@ -117,7 +120,11 @@ def _most_specific(found: list[Found]) -> tuple[Found, ...]:
     def beaten(loser: Found) -> bool:
         return any(
             loser.rule.code in winner.rule.beats
-            and (loser.finding.path == winner.finding.path or not loser.finding.path or not winner.finding.path)
+            and (
+                loser.finding.path in (winner.finding.path, *winner.finding.covers)
+                or not loser.finding.path
+                or not winner.finding.path
+            )
             for winner in found
             if winner is not loser
         )
@@ -136,12 +143,17 @@ def check(subject: Subject, bench: Bench | None = None, rules: Iterable[Rule] | 
     Returns:
         the report, violations worst first. Never raises for anything the learner did.
     """
+    return examine(subject, bench, rules)[0]
+
+
+def examine(subject: Subject, bench: Bench | None = None, rules: Iterable[Rule] | None = None) -> tuple[Report, Facts]:
+    """As `check`, with the facts it rests on: a page draws the run that was checked, it does not run it again."""
     chosen = tuple(all_rules() if rules is None else rules)
     diagnosis = diagnose(subject, chosen)
     bench = bench or CallBench(subject)
     violations = [_violation(f, diagnosis, bench, chosen) for f in diagnosis.found]
     violations.sort(key=lambda v: v.severity.rank)
-    return Report(_outcome(diagnosis, violations), tuple(violations), diagnosis.error)
+    return Report(_outcome(diagnosis, violations), tuple(violations), diagnosis.error), diagnosis.facts
 
 
 def check_late(subject: Subject, rules: Iterable[Rule] | None = None) -> tuple[Violation, ...]:
@@ -165,7 +177,8 @@ def _outcome(diagnosis: Diagnosis, violations: list[Violation]) -> Outcome:
 def _violation(found: Found, diagnosis: Diagnosis, bench: Bench, rules: tuple[Rule, ...]) -> Violation:
     finding, rule = found.finding, found.rule
     tried = list(_verified(found, diagnosis, bench, rules))
-    raised = None if found.severity is Severity.NOTE else diagnosis.facts.jax
+    unasked = found.severity in (Severity.NOTE, Severity.LIMIT)  # what is over a limit must not be run to hear JAX
+    raised = None if unasked else diagnosis.facts.jax
     silent = finding.silent if finding.silent is not None else (rule.jax is Jax.SILENT or raised is None)
     return Violation(
         code=rule.code,
@@ -185,25 +198,28 @@ def _violation(found: Found, diagnosis: Diagnosis, bench: Bench, rules: tuple[Ru
     )
 
 
-def _verified(
-    found: Found, before: Diagnosis, bench: Bench, rules: tuple[Rule, ...]
-) -> Iterator[tuple[Fix, Subject]]:
+def _verified(found: Found, before: Diagnosis, bench: Bench, rules: tuple[Rule, ...]) -> Iterator[tuple[Fix, Subject]]:
+    offered: list[TextEdit | FieldEdit] = []
     for repair in found.finding.repairs:
         attempt = bench.attempt((repair,))
-        if attempt is None:
+        # Two repairs may come to one edit (of a page's switch, say): one button is enough.
+        if attempt is None or attempt.edit in offered:
             continue
-        after = diagnose(attempt.subject, rules)
+        after = diagnose(attempt.subject, rules, late=before.reached is Stage.LATE)
         if holds(found, before, after):
-            left = tuple(sorted({f.rule.code for f in after.found if f.severity.breaks}))
-            yield Fix(repair.title, attempt.edit, left), attempt.subject
+            offered += [] if attempt.edit is None else [attempt.edit]
+            left = sorted({f.rule.code for f in after.found if f.severity.breaks})
+            left += [] if after.error is None else [after.error.type]
+            yield Fix(repair.title, attempt.edit, tuple(left)), attempt.subject
 
 
 def holds(found: Found, before: Diagnosis, after: Diagnosis) -> bool:
     """Whether a fix did what it says: that fault gone, nothing new broken, execution at least as far as before.
 
-    A fault of a later stage is not new when the earlier pass never got there.
+    A fault of a later stage is not new when the earlier pass never got there. A scan with nothing left in it breaks no
+    rule either: that is no fix.
     """
-    if found.key in {f.key for f in after.found}:
+    if found.key in {f.key for f in after.found} or _emptied(before.facts, after.facts):
         return False
     if after.reached < before.reached or (after.error is not None and after.reached <= before.reached):
         return False
@@ -211,11 +227,19 @@ def holds(found: Found, before: Diagnosis, after: Diagnosis) -> bool:
     return all(f.rule.stage > before.reached for f in new)
 
 
+def _emptied(before: Facts, after: Facts) -> bool:
+    """Whether a mended scan runs no step, or carries nothing, although the one before did."""
+    if not isinstance(before, ScanFacts) or not isinstance(after, ScanFacts):
+        return False
+    ran = before.length != 0 and 0 not in before.leading
+    return (ran and after.length == 0) or (bool(before.init_types) and not after.init_types)
+
+
 def _proof(finding: Finding, diagnosis: Diagnosis, mended: Subject | None) -> Proof | None:
     measure = finding.measure
     if measure is None:
         return None
-    subject = diagnosis.facts.call if diagnosis.facts.on == "scan" else diagnosis.facts.trial  # type: ignore[union-attr]
+    subject = diagnosis.facts.subject
     before = _number(measure.of, subject)
     if before is None:
         return None

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import jax
+import numpy as np
 from jax import lax, tree_util
 
-from core.base.avals import Aval, LeafType, aval_of, leaf_types
+from core.base.avals import Aval, LeafType, abstract, aval_of, leaf_types
 from core.base.results import ScanResult
 from core.contract.record import CellEvents, recording
-from core.contract.subject import MISSING, CellTrial, ScanCall
-from core.contract.trace import Raised, StepTrace, slice_aval, struct_of, trace_step
+from core.contract.subject import MISSING, CellLog, CellTrial, ScanCall, Subject
+from core.contract.trace import Raised, StepTrace, same_structure, slice_aval, struct_of, trace_step
 
 
 class ScanFacts:
@@ -24,6 +25,19 @@ class ScanFacts:
     def __init__(self, call: ScanCall) -> None:
         self.call = call
         self.places = call.places
+        self._once: dict[Callable[[ScanFacts], Any], Any] = {}
+
+    def once[T](self, work: Callable[[ScanFacts], T]) -> T:
+        """What `work(self)` gives, worked out once: for what several rules ask of the same facts."""
+        if work not in self._once:
+            self._once[work] = work(self)
+        result: T = self._once[work]
+        return result
+
+    @property
+    def subject(self) -> Subject:
+        """What these facts are about."""
+        return self.call
 
     # --- inputs -----------------------------------------------------------------------------------------------------
 
@@ -69,19 +83,19 @@ class ScanFacts:
     def _structs(self, *, promoted: tuple[Any, ...] | None = None) -> tuple[Any, Any]:
         leaves, tree = tree_util.tree_flatten(self.call.init)
         dtypes = promoted or (None,) * len(leaves)
-        init = tree.unflatten([struct_of(v, dtype=d) for v, d in zip(leaves, dtypes, strict=True)])
+        init = tree_util.tree_unflatten(tree, [struct_of(v, dtype=d) for v, d in zip(leaves, dtypes, strict=True)])
         xs, x_tree = tree_util.tree_flatten(self.call.xs)
-        x = x_tree.unflatten([jax.ShapeDtypeStruct(jax.typeof(v).shape[1:], jax.typeof(v).dtype) for v in xs])
-        return init, x
+        avals: list[Any] = [jax.typeof(v) for v in xs]
+        return init, tree_util.tree_unflatten(x_tree, [abstract(a.shape[1:], a.dtype) for a in avals])
 
     @cached_property
     def first_trace(self) -> StepTrace | Raised:
         """The step traced with init as it was given: weak leaves still weak."""
         try:
             carry, x = self._structs()
-        except TypeError as error:
+        except (TypeError, OverflowError) as error:
             return Raised(error)
-        return trace_step(self.call.body, carry, x)
+        return trace_step(self.call.body, carry, x, self.call.locate)
 
     @cached_property
     def promoted(self) -> tuple[Any, ...] | None:
@@ -93,9 +107,8 @@ class ScanFacts:
         trace = self.first_trace
         if isinstance(trace, Raised) or trace.pair is None:
             return None
-        leaves, tree = tree_util.tree_flatten(self.call.init)
-        returned, new_tree = tree_util.tree_flatten(trace.pair[0])
-        if tree != new_tree:
+        leaves, returned = tree_util.tree_leaves(self.call.init), tree_util.tree_leaves(trace.pair[0])
+        if not same_structure(self.call.init, trace.pair[0]):
             return None
         out: list[Any] = []
         for before, after in zip(leaves, returned, strict=True):
@@ -110,7 +123,7 @@ class ScanFacts:
         if self.promoted is None:
             return self.first_trace
         carry, x = self._structs(promoted=self.promoted)
-        return trace_step(self.call.body, carry, x)
+        return trace_step(self.call.body, carry, x, self.call.locate)
 
     @cached_property
     def carry_in(self) -> tuple[LeafType, ...]:
@@ -124,26 +137,26 @@ class ScanFacts:
     @property
     def cells(self) -> CellEvents:
         """Cells used inside the step."""
-        return self.trace.events if isinstance(self.trace, StepTrace) else self._raised_events
-
-    @cached_property
-    def _raised_events(self) -> CellEvents:
-        """The cells of a step whose trace raised: traced once more, to keep what was recorded before the exception."""
-        events = CellEvents()
-        try:
-            with recording(events):
-                jax.make_jaxpr(self.call.body)(*self._structs(promoted=self.promoted))
-        except Exception:  # the exception itself is `trace`; here only the record matters
-            return events
-        return events
+        return self.trace.events
 
     @cached_property
     def jax(self) -> Raised | None:
-        """What the real `lax.scan` raises on this call before anything is computed; None when it raises nothing."""
+        """What the real `lax.scan` raises on this call before anything is computed; None when it raises nothing.
+
+        A length or unroll that is no ordinary count gets past the trace and may fail on the way to a program, so then
+        the scan is lowered too. An array as unroll is called without an outer trace, which would make a tracer of it:
+        no version of JAX takes one, so nothing is computed.
+        """
         call = self.call
         kwargs = {"length": call.length, "reverse": call.reverse, "unroll": call.unroll}
+        scan = partial(lax.scan, call.unshared_body, call.init, call.xs, **kwargs)
         try:
-            jax.eval_shape(lambda: lax.scan(call.body, call.init, call.xs, **kwargs))
+            if isinstance(call.unroll, jax.Array | np.ndarray):
+                scan()
+            else:
+                jax.eval_shape(lambda: scan())
+            if not all(n is None or (type(n) in (int, bool) and 0 <= n < 2**31) for n in (call.length, call.unroll)):
+                jax.jit(lambda: scan()).lower()
         except Exception as error:
             return Raised(error)
         return None
@@ -156,7 +169,8 @@ class ScanFacts:
         from core.runners.scan import run_call
 
         try:
-            return run_call(self.call)
+            result: ScanResult = run_call(self.call)
+            return result
         except Exception as error:
             return Raised(error)
 
@@ -170,6 +184,11 @@ class CellFacts:
         self.trial = trial
         self.places = trial.places
 
+    @property
+    def subject(self) -> Subject:
+        """What these facts are about."""
+        return self.trial
+
     @cached_property
     def cells(self) -> CellEvents:
         """One build, at most one initialised carry, at most one step; an event that raised is the last."""
@@ -178,10 +197,33 @@ class CellFacts:
     @property
     def jax(self) -> Raised | None:
         """What the trial raised, if it did."""
-        for event in (*self.cells.builds, *self.cells.carries, *self.cells.steps):
-            if event.error is not None:
-                return Raised(event.error)
-        return None
+        return _raised(self.cells)
+
+
+class LogFacts:
+    """Facts about a `CellLog`: the record itself."""
+
+    on = "log"
+
+    def __init__(self, log: CellLog) -> None:
+        self.log = log
+        self.places = log.places
+        self.cells = log.events
+
+    @property
+    def subject(self) -> Subject:
+        """What these facts are about."""
+        return self.log
+
+    @property
+    def jax(self) -> Raised | None:
+        """What the first cell that raised did raise."""
+        return _raised(self.cells)
+
+
+def _raised(cells: CellEvents) -> Raised | None:
+    kept: tuple[Any, ...] = (*cells.builds, *cells.carries, *cells.steps, cells)
+    return next((Raised(one.error) for one in kept if one.error is not None), None)
 
 
 def run_trial(trial: CellTrial) -> CellEvents:
@@ -198,8 +240,9 @@ def run_trial(trial: CellTrial) -> CellEvents:
                 first = cell.initialize_carry(trial.input_shape, **_given(rngs=trial.carry_rngs))
                 carry = first if carry is MISSING else carry(first)
             cell(carry, trial.inputs)
-    except Exception:  # kept by the event that raised it
-        return events
+    except Exception as error:
+        if _raised(events) is None:
+            events.error = error
     return events
 
 
@@ -209,9 +252,11 @@ def _given(**kwargs: Any) -> dict[str, Any]:
     return {k: fresh(v) for k, v in kwargs.items() if v is not MISSING}
 
 
-type Facts = ScanFacts | CellFacts
+type Facts = ScanFacts | CellFacts | LogFacts
 
 
-def facts_of(subject: ScanCall | CellTrial) -> Facts:
-    """The facts of either kind of subject."""
-    return ScanFacts(subject) if isinstance(subject, ScanCall) else CellFacts(subject)
+def facts_of(subject: Subject) -> Facts:
+    """The facts of any kind of subject."""
+    if isinstance(subject, ScanCall):
+        return ScanFacts(subject)
+    return CellFacts(subject) if isinstance(subject, CellTrial) else LogFacts(subject)

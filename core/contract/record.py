@@ -17,6 +17,7 @@ from typing import Any
 
 from flax import nnx
 
+from core.base.places import Places
 from core.contract.subject import MISSING
 
 #: The cells that the rules know; a subclass records through its base's methods.
@@ -27,7 +28,10 @@ PAIR_CELLS: tuple[type, ...] = (nnx.LSTMCell, nnx.OptimizedLSTMCell)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BuildEvent:
-    """A cell was built. `rngs` is what was given (MISSING: nothing); `error` what it raised."""
+    """A cell was built. `rngs` is what was given (MISSING: nothing); `error` what it raised.
+
+    `surplus` are positional arguments beyond those that the cell takes (``LSTMCell(3, 4, rngs)``: rngs is keyword-only).
+    """
 
     cell_type: type
     in_features: Any
@@ -35,7 +39,8 @@ class BuildEvent:
     rngs: Any
     cell: Any = None
     error: BaseException | None = None
-    site: Any = None
+    site: Places | None = None
+    surplus: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +52,7 @@ class CarryEvent:
     rngs: Any
     result: Any = None
     error: BaseException | None = None
-    site: Any = None
+    site: Places | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +64,7 @@ class StepEvent:
     inputs: Any
     result: Any = None
     error: BaseException | None = None
-    site: Any = None
+    site: Places | None = None
 
     @property
     def wants_pair(self) -> bool:
@@ -74,11 +79,14 @@ class CellEvents:
     builds: list[BuildEvent] = field(default_factory=list)
     carries: list[CarryEvent] = field(default_factory=list)
     steps: list[StepEvent] = field(default_factory=list)
-    #: Says where a call stands (a frame walk in scripts); None on pages, whose places come from the subject.
-    locate: Callable[[], Any] | None = None
+    #: Says where a call and its arguments stand, by the roles of a cell (a frame walk in scripts); None on pages,
+    #: whose places come from the subject.
+    locate: Callable[[], Places | None] | None = None
+    #: What was raised outside the cell's own methods (by a function that makes or edits its arguments).
+    error: BaseException | None = None
 
-    def site(self) -> Any:
-        """The place of the call that is being recorded."""
+    def site(self) -> Places | None:
+        """The places of the call that is being recorded."""
         return self.locate() if self.locate else None
 
 
@@ -107,11 +115,7 @@ def _observe(make: Callable[..., tuple[list[Any], Any]]) -> Callable[[Any], Any]
             events = _recorder.get()
             if events is None:
                 return method(self, *args, **kwargs)
-            try:
-                bound = signature.bind_partial(self, *args, **kwargs).arguments
-            except TypeError:
-                bound = {}
-            given = {**bound.pop("kwargs", {}), **bound}
+            given = _arguments(signature, args, kwargs)
             site = events.site()
             try:
                 result = method(self, *args, **kwargs)
@@ -128,9 +132,16 @@ def _observe(make: Callable[..., tuple[list[Any], Any]]) -> Callable[[Any], Any]
     return wrap
 
 
+def _arguments(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Arguments by name, also when the call does not fit the signature; positional ones too many are ``surplus``."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = [p.name for p in signature.parameters.values() if p.kind in kinds][1:]
+    return {**dict(zip(names, args, strict=False)), **kwargs, "surplus": args[len(names) :]}
+
+
 def _build(events: CellEvents, cell: Any, given: dict[str, Any], _: Any, error: Any, site: Any) -> Any:
     args = (given.get("in_features"), given.get("hidden_features"), given.get("rngs", MISSING))
-    return events.builds, BuildEvent(type(cell), *args, cell=cell, error=error, site=site)
+    return events.builds, BuildEvent(type(cell), *args, cell=cell, error=error, site=site, surplus=given["surplus"])
 
 
 def _carry(events: CellEvents, cell: Any, given: dict[str, Any], result: Any, error: Any, site: Any) -> Any:

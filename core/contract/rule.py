@@ -23,6 +23,8 @@ from core.contract.subject import Subject
 class Stage(enum.IntEnum):
     """How far execution had to get for a rule to know: each stage is only reached when the one before was clean."""
 
+    #: Sizes alone, before anything is built or computed: what is over a limit is never tried.
+    LIMIT = -1
     INPUT = 0
     TRACE = 1
     RUN = 2
@@ -77,7 +79,9 @@ class Measure:
 class Finding:
     """What a rule says of one fault; the engine turns it into a `Violation` with verified fixes and proof.
 
-    `severity` and `silent` override the rule's own where a code covers several cases. `path` is the leaf at fault.
+    `severity` and `silent` override the rule's own where a code covers several cases. `path` is the leaf at fault;
+    `covers` are more leaves that the same fault breaks (both parts of a cell's carry): what a beaten rule says of them
+    is dropped too.
     """
 
     message: str
@@ -91,6 +95,7 @@ class Finding:
     silent: bool | None = None
     why: str | None = None
     path: str = ""
+    covers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,7 @@ class Rule:
         stage: when it can be known.
         why: the contract sentence (a template).
         check: finds it; gets `ScanFacts` or `CellFacts` and yields findings.
-        on: names of the facts it understands: ``scan``, ``cell``.
+        on: names of the facts it understands: ``scan``, ``cell``, ``log`` (a script's cells outside scans).
         beats: codes that say the same less precisely: they are dropped when this one was found (for the same path,
             or when either has no path).
     """

@@ -1,13 +1,16 @@
-"""What is checked: one call of `lax.scan`, or one trial of a recurrent cell (build, initialise, step)."""
+"""What is checked: one call of `lax.scan`, one trial of a cell (build, initialise, step), or a script's use of cells."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Final
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Final
 
 from core.base.places import Places
+
+if TYPE_CHECKING:
+    from core.contract.record import CellEvents
 
 
 class _Missing:
@@ -35,6 +38,9 @@ class ScanCall:
         axes: axis letters that the learner declared, by path: ``{"xs": "BTF"}``. Only what was said, never a guess.
         right_step: for a step that is known to be faulty (a "Break it" of a page), the right one with its init.
         places: where each role stands, in code or on a page.
+        earlier: what happened to cells before this call in the same script (a carry that comes from
+            ``initialize_carry`` is known by identity); None where there is no script.
+        locate: says where the call of a cell stands that is being made right now (a frame walk in scripts).
     """
 
     step: Callable[..., Any]
@@ -47,11 +53,23 @@ class ScanCall:
     axes: Mapping[str, str] = field(default_factory=dict)
     right_step: Callable[..., Any] | None = None
     places: Places = field(default_factory=Places)
+    earlier: CellEvents | None = None
+    locate: Callable[[], Places | None] | None = None
 
     @property
     def body(self) -> Callable[[Any, Any], Any]:
         """The step with its params bound: ``body(carry, x)``."""
         return partial(self.step, **self.params) if self.params else self.step
+
+    @property
+    def unshared_body(self) -> Callable[[Any, Any], Any]:
+        """The body for a trial run with an `unroll` that is no int: a function of its own.
+
+        JAX 0.11.2 keeps what it compiled by function and takes an unroll of 1.0 for 1: once the one failed, the other
+        would fail too, in every later scan of this step.
+        """
+        body = self.body
+        return body if isinstance(self.unroll, int) else wraps(body)(lambda carry, x: body(carry, x))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,4 +104,17 @@ class CellTrial:
     places: Places = field(default_factory=Places)
 
 
-type Subject = ScanCall | CellTrial
+@dataclass(frozen=True, slots=True)
+class CellLog:
+    """What a script did with cells outside its scans: builds, initialised carries and steps, in order.
+
+    Attributes:
+        events: the record; each event's `site` says where its call stands.
+        places: where nothing better is known.
+    """
+
+    events: CellEvents
+    places: Places = field(default_factory=Places)
+
+
+type Subject = ScanCall | CellTrial | CellLog

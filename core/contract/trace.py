@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 from jax import tree_util
 
-from core.base.avals import Aval, LeafType, aval_of, path_name
+from core.base.avals import Aval, LeafType, abstract, aval_of, path_name
+from core.base.places import Places
 from core.contract.record import CellEvents, recording
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Raised:
-    """An exception of the learner's step (or of JAX in it)."""
+    """An exception of the learner's step (or of JAX in it), with what was known when it was raised.
+
+    Attributes:
+        error: the exception itself.
+        carry_in, x_in: the pytrees of tracers that the step was given; None when it never began.
+        events: cells used until then; the one that raised is the last.
+    """
 
     error: BaseException
+    carry_in: Any = None
+    x_in: Any = None
+    events: CellEvents = field(default_factory=CellEvents)
 
     @property
     def type(self) -> str:
@@ -38,7 +48,6 @@ class StepTrace:
         carry_in, x_in: the pytrees of tracers it was given.
         returned: its very return value, tracers at the leaves (dead by now: only identity and avals may be used).
         types: every leaf of `returned`, paths rooted at ``return``.
-        inputs: ids of the traced variables of carry and x, by path (``carry[0]``, ``x``).
         sources: for each leaf path of `returned`, the input path whose traced variable it *is*, if any.
         jaxpr: the program, its outputs are the array leaves of `returned` in order.
         events: cells used inside.
@@ -68,11 +77,14 @@ class StepTrace:
 
 
 def unpack(tree: Any) -> tuple[Any, ...] | None:
-    """The children of a container of the kind that `lax.scan` unpacks (any pytree node with them); None for a leaf."""
-    children, structure = tree_util.tree_flatten(tree, is_leaf=lambda node: node is not tree)
-    if structure == tree_util.tree_structure(tree) and tree_util.treedef_is_leaf(structure):
-        return None
-    return tuple(children)
+    """The parts of what `lax.scan` unpacks: a tuple or a list, nothing else (no dict, no NamedTuple); else None."""
+    return tuple(tree) if type(tree) in (tuple, list) else None
+
+
+def same_structure(before: Any, after: Any) -> bool:
+    """Whether two pytrees have the same containers, keys and static data, whatever their leaves."""
+    one: Any = tree_util.tree_structure(before)
+    return bool(one == tree_util.tree_structure(after))
 
 
 def _types(tree: Any, root: str) -> tuple[LeafType, ...]:
@@ -88,18 +100,20 @@ def struct_of(value: Any, *, dtype: Any = None) -> jax.ShapeDtypeStruct:
     """
     aval: Any = value if isinstance(value, jax.ShapeDtypeStruct) else jax.typeof(value)
     if dtype is not None:
-        return jax.ShapeDtypeStruct(aval.shape, dtype)
-    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=bool(getattr(aval, "weak_type", False)))
+        return abstract(aval.shape, dtype)
+    return abstract(aval.shape, aval.dtype, weak=bool(getattr(aval, "weak_type", False)))
 
 
-def trace_step(body: Callable[[Any, Any], Any], carry: Any, x: Any) -> StepTrace | Raised:
-    """Trace ``body(carry, x)`` with trees of `ShapeDtypeStruct`.
+def trace_step(
+    body: Callable[[Any, Any], Any], carry: Any, x: Any, locate: Callable[[], Places | None] | None = None
+) -> StepTrace | Raised:
+    """Trace ``body(carry, x)`` with trees of `ShapeDtypeStruct`; `locate` says where a cell is called.
 
     Nothing is computed and nothing is cached: a fresh function is traced each time. Any exception of the step is a
     value of this function, not an exception of it.
     """
     kept: dict[str, Any] = {}
-    events = CellEvents()
+    events = CellEvents(locate=locate)
 
     def probe(c: Any, x: Any) -> list[Any]:
         kept["in"] = (c, x)
@@ -111,8 +125,10 @@ def trace_step(body: Callable[[Any, Any], Any], carry: Any, x: Any) -> StepTrace
         with recording(events):
             jaxpr = jax.make_jaxpr(probe)(carry, x)
     except Exception as error:
-        return Raised(error)
-    return StepTrace(*kept["in"], kept["out"], kept["types"], _sources(kept), jaxpr, events)
+        carry_in, x_in = kept.get("in", (None, None))
+        return Raised(error, carry_in, x_in, events)
+    carry_in, x_in = kept["in"]
+    return StepTrace(carry_in, x_in, kept["out"], kept["types"], _sources(kept), jaxpr, events)
 
 
 def _sources(kept: dict[str, Any]) -> dict[str, str]:

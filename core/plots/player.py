@@ -16,7 +16,7 @@ import numpy as np
 
 from core.base.text import fill
 from core.plots.player_code import LOOP_NAMES, LoopLine, Tree, code_roles, loop_lines
-from core.plots.player_values import value_texts
+from core.plots.player_values import LeafTexts, leaf_texts
 
 VERSION = 1
 #: Leaves drawn per role; the player says how many more there are.
@@ -25,7 +25,7 @@ MAX_LEAVES = 6
 MAX_SHOWN = 4
 #: The payload as JSON, in bytes: it is sent with every rerun that changes it.
 MAX_BYTES = 300_000
-#: The longest value that a chip of the diagram holds; longer ones are drawn as their type.
+#: The longest array value that a chip of the diagram holds; longer ones are drawn as their type.
 _CHIP_CHARACTERS = 9
 
 Place = Literal["carry", "xs", "step", "init", "length"]
@@ -73,7 +73,6 @@ TEXT: Mapping[str, str] = {
     "flagged_mark": "⚠",
     "broken_aria": "Broken here: {label}",
     "flagged_aria": "Warning: {label}",
-    "jump": "Go to this step",
 }
 
 
@@ -137,13 +136,18 @@ def player_payload(
 
     Args:
         length: T. With `broken` it may be 0: nothing ran.
-        carries, xs, ys: the leaves in visiting order; empty where there are none (or where nothing ran).
+        carries: the carry's leaves in visiting order; empty where there are none or nothing ran.
+        xs: the leaves of xs likewise.
+        ys: the leaves of ys likewise.
         reverse: position p visits t = T - 1 - p.
-        init_type, xs_type, ys_type, final_type: the row labels; by default those of the first leaf, xs and ys stacked.
-            Needed when nothing ran.
+        init_type: the type written in the init box; by default the first leaf's. Needed when nothing ran.
+        xs_type: the type written beside xs, stacked; by default made from the first leaf's.
+        ys_type: the same for ys.
+        final_type: the type written in the box of the final carry.
         step_code: the step function's source, shown above the loop.
         loop: the equivalent loop; by default written for these trees.
-        broken: draw this place broken and no values. `flagged`: mark this place while values play.
+        broken: draw this place broken and no values.
+        flagged: mark this place while values play.
         follow: the charts that get a cursor.
 
     Raises:
@@ -155,7 +159,7 @@ def player_payload(
                 raise ValueError(f"{role} leaf {leaf.path} must have a leading axis of {expected}")
     roles = code_roles(step_code) if step_code is not None else None
     if loop is None:
-        loop = loop_lines(carry=_tree(carries), xs=_tree(xs), ys=_tree(ys), length=length, reverse=reverse)
+        loop = _default_loop(carries, xs, ys, length, reverse) if broken is None else _BROKEN_LOOP
     payload: dict[str, Any] = {
         "version": VERSION,
         "T": length,
@@ -187,35 +191,41 @@ def _bounded_values(roles: Mapping[str, Sequence[LeafSeries]], budget: int) -> d
     """The values as text: as many leaves and elements as fit the budget, always at least one leaf with one element."""
     sizes = [(MAX_LEAVES, shown) for shown in range(MAX_SHOWN, 0, -1)]
     sizes += [(leaves, 1) for leaves in range(MAX_LEAVES - 1, 0, -1)]
+    written = {
+        role: [leaf_texts(leaf.values, MAX_SHOWN) for leaf in series[:MAX_LEAVES]] for role, series in roles.items()
+    }
+    chips = {role: _chips(series) for role, series in roles.items()}
     values: dict[str, Any] = {}
     for leaves, shown in sizes:
-        values = _values(roles, leaves, shown)
+        values = _values(roles, written, leaves, shown) | {"chips": chips}
         if len(json.dumps(values)) <= budget:
             break
     return values
 
 
-def _values(roles: Mapping[str, Sequence[LeafSeries]], leaves: int, shown: int) -> dict[str, Any]:
-    texts = {role: [value_texts(leaf.values, shown) for leaf in series[:leaves]] for role, series in roles.items()}
-    described = {
-        role: [
-            {"path": leaf.path, "type": leaf.type, "axes": leaf.axes, "chip": _chip(leaf, text)}
-            for leaf, text in zip(series, texts[role], strict=False)
-        ]
-        for role, series in roles.items()
-    }
+def _values(
+    roles: Mapping[str, Sequence[LeafSeries]], written: Mapping[str, Sequence[LeafTexts]], leaves: int, shown: int
+) -> dict[str, Any]:
     return {
-        "leaves": described,
+        "leaves": {
+            role: [{"path": leaf.path, "type": leaf.type, "axes": leaf.axes} for leaf in series[:leaves]]
+            for role, series in roles.items()
+        },
         "hidden_leaves": {role: max(0, len(series) - leaves) for role, series in roles.items()},
-        **texts,
+        **{role: [texts.values(shown) for texts in leaf[:leaves]] for role, leaf in written.items()},
     }
 
 
-def _chip(leaf: LeafSeries, texts: Sequence[str]) -> str:
-    """What the diagram writes for a leaf: numbers when they are short at every t, so that chips keep one width."""
-    scalar = leaf.values.ndim == 1
-    short = max(map(len, texts), default=0) <= _CHIP_CHARACTERS
-    return "value" if scalar or short else "type"
+def _chips(leaves: Sequence[LeafSeries]) -> list[str] | None:
+    """What the diagram writes for a role: its first leaf's numbers where they are short at every t, else None.
+
+    One answer for all t, so that boxes keep one width; None is drawn as the leaf's type.
+    """
+    if not leaves:
+        return None
+    texts = leaf_texts(leaves[0].values, MAX_SHOWN, chip=True).values(MAX_SHOWN)
+    scalar = leaves[0].values.ndim == 1
+    return texts if scalar or max(map(len, texts), default=0) <= _CHIP_CHARACTERS else None
 
 
 def _first_type(leaves: Sequence[LeafSeries], length: int | None = None) -> str:
@@ -228,11 +238,21 @@ def _first_type(leaves: Sequence[LeafSeries], length: int | None = None) -> str:
     return f"{head}[{length}]" if dims == "]" else f"{head}[{length},{dims}"
 
 
+#: Nothing ran, so the trees are unknown: the loop that a scan over one array stands for.
+_BROKEN_LOOP = loop_lines(carry="array", xs="array", ys="array", length=1)
+
+
+def _default_loop(
+    carries: Sequence[LeafSeries], xs: Sequence[LeafSeries], ys: Sequence[LeafSeries], length: int, reverse: bool
+) -> Sequence[LoopLine]:
+    return loop_lines(carry=_tree(carries), xs=_tree(xs), ys=_tree(ys), length=length, reverse=reverse)
+
+
 def _tree(leaves: Sequence[LeafSeries]) -> Tree:
-    """One leaf at a bare root (``carry``) is an array; a path below the root means a container."""
+    """One leaf at a bare root (``carry``, ``xs[t]``) is an array; a path below the root means a container."""
     if not leaves:
         return "none"
-    return "array" if len(leaves) == 1 and leaves[0].path.isidentifier() else "tree"
+    return "array" if len(leaves) == 1 and leaves[0].path.removesuffix("[t]").isidentifier() else "tree"
 
 
 def _mark(mark: FlowMark | None) -> dict[str, str] | None:

@@ -15,34 +15,38 @@ Phase = Literal["init", "for", "step", "append", "done"]
 Tree = Literal["none", "array", "tree"]
 
 _INIT = {
-    "array": "carry, ys = jnp.asarray(init), []",
-    "tree": "carry, ys = jax.tree.map(jnp.asarray, init), []",
-    "none": "carry, ys = init, []",
+    "array": ("carry, ys = jnp.asarray(init), []",),
+    "tree": ("carry, ys = jax.tree.map(jnp.asarray, init), []",),
+    "none": ("carry, ys = init, []",),
 }
-_FOR_FORWARD = {"array": "for x in xs:", "tree": "for t in range({length}):", "none": "for _ in range({length}):"}
+_FOR_FORWARD = {
+    "array": ("for x in xs:",),
+    "tree": ("for t in range({length}):", "    x = jax.tree.map(lambda leaf: leaf[t], xs)"),
+    "none": ("for _ in range({length}):",),
+}
 _FOR_REVERSE = {
-    "array": "for x in xs[::-1]:",
-    "tree": "for t in reversed(range({length})):",
-    "none": "for _ in range({length}):",
+    "array": ("for x in xs[::-1]:",),
+    "tree": ("for t in reversed(range({length})):", "    x = jax.tree.map(lambda leaf: leaf[t], xs)"),
+    "none": ("for _ in range({length}):",),
 }
 _STEP = {
-    "array": "    carry, y = step(carry, x)",
-    "tree": "    carry, y = step(carry, jax.tree.map(lambda leaf: leaf[t], xs))",
-    "none": "    carry, y = step(carry, None)",
+    "array": ("    carry, y = step(carry, x)",),
+    "tree": ("    carry, y = step(carry, x)",),
+    "none": ("    carry, y = step(carry, None)",),
 }
-_APPEND = "    ys.append(y)"
+_APPEND = ("    ys.append(y)",)
 _DONE_FORWARD = {
-    "array": "final, ys = carry, jnp.stack(ys)",
-    "tree": "final, ys = carry, jax.tree.map(lambda *y: jnp.stack(y), *ys)",
-    "none": "final, ys = carry, None",
+    "array": ("final, ys = carry, jnp.stack(ys)",),
+    "tree": ("final = carry", "ys = jax.tree.map(lambda *y: jnp.stack(y), *ys)"),
+    "none": ("final, ys = carry, None",),
 }
 _DONE_REVERSE = {
-    "array": "final, ys = carry, jnp.stack(ys[::-1])",
-    "tree": "final, ys = carry, jax.tree.map(lambda *y: jnp.stack(y), *ys[::-1])",
-    "none": "final, ys = carry, None",
+    "array": ("final, ys = carry, jnp.stack(ys[::-1])",),
+    "tree": ("final = carry", "ys = jax.tree.map(lambda *y: jnp.stack(y), *ys[::-1])"),
+    "none": ("final, ys = carry, None",),
 }
 #: There is nothing to stack when no step ran.
-_DONE_EMPTY = "final = carry"
+_DONE_EMPTY = ("final = carry",)
 
 #: Names that the loop above gives a role.
 LOOP_NAMES = {"init": "carry", "carry": "carry", "final": "carry", "x": "x", "xs": "x", "y": "y", "ys": "y"}
@@ -58,15 +62,16 @@ class LoopLine:
 
 def loop_lines(*, carry: Tree, xs: Tree, ys: Tree, length: int, reverse: bool = False) -> tuple[LoopLine, ...]:
     """`lax.scan(step, init, xs)` written as a Python loop; in scope it needs jax, jnp, step, init and xs."""
-    loop = (_FOR_REVERSE if reverse else _FOR_FORWARD)[xs]
+    head = (_FOR_REVERSE if reverse else _FOR_FORWARD)[xs]
     done = (_DONE_REVERSE if reverse else _DONE_FORWARD)[ys] if length else _DONE_EMPTY
-    return (
-        LoopLine(_INIT[carry], "init"),
-        LoopLine(loop.format(length=length), "for"),
-        LoopLine(_STEP[xs], "step"),
-        LoopLine(_APPEND, "append"),
-        LoopLine(done, "done"),
+    parts: tuple[tuple[Phase, tuple[str, ...]], ...] = (
+        ("init", _INIT[carry]),
+        ("for", head),
+        ("step", _STEP[xs]),
+        ("append", _APPEND),
+        ("done", done),
     )
+    return tuple(LoopLine(text.format(length=length), phase) for phase, lines in parts for text in lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +106,8 @@ def code_roles(source: str) -> CodeRoles:
     for returned in _returned_pairs(step):
         for name in _names(returned.elts[0]):
             names.setdefault(name.id, "carry")
-        for name in _names(returned.elts[1]):
-            if names.setdefault(name.id, "y") != "y":
-                marks.append((name.lineno - 1, _column(lines[name.lineno - 1], name.col_offset), "y"))
+        outputs = [name for name in _names(returned.elts[1]) if names.setdefault(name.id, "y") != "y"]
+        marks.extend((name.lineno - 1, _column(lines[name.lineno - 1], name.col_offset), "y") for name in outputs)
     return CodeRoles(names, tuple(marks))
 
 

@@ -1,0 +1,1 @@
+"""What runs: compiled scans with their trajectory, the loop beside them, the store of programs, the warm-up."""

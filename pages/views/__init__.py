@@ -1,0 +1,1 @@
+"""One Streamlit page each: read the inputs, call core, draw."""

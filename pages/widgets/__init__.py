@@ -1,0 +1,1 @@
+"""What the pages share: state and link, verdict strip, violation cards, editors, player."""

@@ -16,43 +16,56 @@ Init sets the contract.
     def step(carry, x):
         return carry + x, x
 
-Source: jax.lax.scan, "the loop-carried value carry must hold a fixed shape and dtype across all iterations".
+Source: `jax.lax.scan`, "the loop-carried value carry must hold a fixed shape and dtype across all iterations".
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.base.places import Because
+from core.base.avals import Aval
 from core.base.text import fill
 from core.base.violation import Severity
+from core.contract import repairs
+from core.contract.carry import carry_pairs, init_because, named, return_place
 from core.contract.facts import ScanFacts
-from core.contract.rule import Finding, Jax, Rule, Stage
-from core.contract.trace import Raised
+from core.contract.rule import Finding, Jax, Repair, Rule, Stage
 
 MESSAGE = "{path} goes in as {expected} and comes out as {got}."
-BECAUSE = "init sets the contract: {path} is {expected} here"
+MESSAGE_GROWS = "{path} grows: it goes in as {expected} and comes out as {got}."
 WHY = "A scan is one compiled loop: what goes in at step t must be what came out at step t − 1, same shape, same dtype."
 
 
 def check(facts: ScanFacts) -> Iterator[Finding]:
     """One finding for each leaf whose shape differs, where the trees agree."""
-    if isinstance(facts.trace, Raised) or facts.trace.pair is None:
-        return
-    after = facts.trace.carry_types()
-    if [t.path for t in after] != [t.path for t in facts.carry_in]:
-        return
-    for want, have in zip(facts.carry_in, after, strict=True):
+    for given, want, have in carry_pairs(facts):
         if want.aval is None or have.aval is None or want.aval.shape == have.aval.shape:
             continue
+        template = MESSAGE_GROWS if _grows(want.aval, have.aval) else MESSAGE
         yield Finding(
-            message=fill(MESSAGE, path=want.path, expected=want, got=have),
-            place=facts.places.find(f"return:{want.path}", "return", "step", "scan"),
-            because=Because(facts.places.find(f"init:{want.path}"), fill(BECAUSE, path=want.path, expected=want)),
+            message=fill(template, path=named(facts, want.path), expected=want, got=have),
+            place=return_place(facts, want.path),
+            because=init_because(facts, given, want),
             expected=(want,),
             got=(have,),
+            repairs=(*repairs.right_step(facts.call), *_repairs(want.path, want.aval, have.aval)),
             path=want.path,
         )
+
+
+def _grows(want: Aval, have: Aval) -> bool:
+    """The same axes, one of them longer: an append or a concatenate, which no init can put right."""
+    if not want.shape or len(want.shape) != len(have.shape):
+        return False
+    longer = [b - a for a, b in zip(want.shape, have.shape, strict=True) if a != b]
+    return len(longer) == 1 and longer[0] > 0
+
+
+def _repairs(path: str, want: Aval, have: Aval) -> Iterator[Repair]:
+    """Axes of length 1 taken back in the step; init in the shape that came out, where that one is stable."""
+    if [n for n in want.shape if n != 1] == [n for n in have.shape if n != 1]:
+        yield repairs.step_shape(path, want.shape)
+    yield repairs.init_shape(path, have.shape)
 
 
 RULE = Rule(

@@ -1,0 +1,294 @@
+"""What a narrow dtype lost, element by element: motion that vanished, whole numbers that wrapped.
+
+Rounding alone is no fault: every float32 sum rounds, and clean programs are full of float64 arrays that became
+float32. What counts here is a carry that *lost its motion*. The thresholds, and what each of them keeps out:
+
+- a step is *unresolved* when the increment it made is off by more than a quarter of the increment that 64 bits make
+  from the very same carry (below two units in the last place). Keeps out chaotic maps: they leave their 64-bit path,
+  but every single step of theirs is resolved.
+- `RUN` such steps one after the other. Keeps out a lone rounding at a turning point.
+- the carry's displacement is off by more than a tenth of the whole way that 64 bits travel. Keeps out everything that
+  converges: an average at rest stops moving in float32 too, but it has come all the way before.
+- and off by at least one unit in the last place. Keeps out a start at the fixed point, where all motion is noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from core.base.results import ScanResult, Series
+from core.contract.facts import ScanFacts
+from core.contract.program import equations, operations
+from core.contract.trace import Raised, StepTrace
+from core.runners.wide import wide_path, wide_steps
+
+type Array = np.ndarray[Any, Any]
+
+#: Unresolved steps in a row (all of them, where there are fewer).
+RUN = 3
+#: Relative error of one increment from which a step counts as unresolved.
+UNRESOLVED = 0.25
+#: Part of the whole way that must be missing.
+MISSING_WAY = 0.1
+#: An increment of at most this many units in the last place makes a leaf worth the look in 64 bits.
+SUSPECT_ULPS = 4.0
+
+#: Operations that pass numbers on as they are: a step made of these alone loses nothing.
+EXACT = frozenset(
+    "max min select_n eq ne lt le gt ge and or not neg abs sign broadcast_in_dim reshape squeeze transpose slice rev "
+    "concatenate dynamic_slice dynamic_update_slice gather scatter copy convert_element_type iota pad clamp sort "
+    "argmax argmin reduce_max reduce_min stop_gradient expand_dims".split()
+)
+#: Operations on whole numbers that are used to mix bits: wrapping is what they are for.
+MIXING = frozenset("xor shift_left shift_right_logical shift_right_arithmetic population_count clz".split())
+#: Operations that draw random bits: 64 bits draw others, so nothing can be compared.
+RANDOM = ("random_", "threefry", "rng_")
+#: A whole-number factor from which a product is taken for a generator of pseudo-random numbers.
+MIXING_FACTOR = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lost:
+    """One element of a carry leaf that lost its motion.
+
+    Attributes:
+        path, index: the leaf and the element in it.
+        position: of the first of the unresolved steps.
+        steps: how many steps are unresolved.
+        stood: the carry there.
+        wanted, made: the increment in 64 bits, and the one that was made.
+        final, wide_final: the element at the end, here and in 64 bits.
+    """
+
+    path: str
+    index: tuple[int, ...]
+    position: int
+    steps: int
+    stood: float
+    wanted: float
+    made: float
+    final: float
+    wide_final: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wrapped:
+    """One whole number that did not fit.
+
+    Attributes:
+        path, index: leaf (of the carry or of y) and element.
+        position: of the first step where it happens.
+        exact, got: what it should be, and what the narrow dtype made of it.
+        dtype: the narrow dtype.
+        count: how many numbers of this leaf did not fit.
+        outside: False when `exact` itself would fit, and only a number on the way to it did not.
+    """
+
+    path: str
+    index: tuple[int, ...]
+    position: int
+    exact: int
+    got: int
+    dtype: str
+    count: int
+    outside: bool
+
+
+def ran(facts: ScanFacts) -> ScanResult | None:
+    """The result, where the scan ran over at least one step; None otherwise."""
+    if facts.jax is not None or isinstance(facts.run, Raised) or facts.run.length == 0:
+        return None
+    return facts.run
+
+
+def dtype_of(series: Series) -> str:
+    """The dtype name of a leaf of a result."""
+    return series.type.aval.dtype if series.type.aval is not None else ""
+
+
+def is_float(dtype: str) -> bool:
+    """Whether these are real floating-point numbers."""
+    return dtype.startswith(("float", "bfloat"))
+
+
+def is_int(dtype: str) -> bool:
+    """Whether these are whole numbers (not truth values)."""
+    return dtype.startswith(("int", "uint"))
+
+
+def largest(dtype: str) -> float:
+    """The largest finite number of a floating-point dtype."""
+    info: Any = jnp.finfo(dtype)  # type: ignore[no-untyped-call]
+    return float(info.max)
+
+
+def bounds(dtype: str) -> tuple[int, int]:
+    """The smallest and the largest number of an integer dtype."""
+    info: Any = jnp.iinfo(dtype)  # type: ignore[no-untyped-call]
+    return int(info.min), int(info.max)
+
+
+def ulp(values: Array, dtype: str) -> Array:
+    """One unit in the last place of each value, as float64; 0 at 0."""
+    size = np.abs(values.astype(np.float64))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        exponent = np.floor(np.log2(np.where(np.isfinite(size), size, 0.0)))
+    info: Any = jnp.finfo(dtype)  # type: ignore[no-untyped-call]
+    unit: Array = np.where(exponent > -1000, np.exp2(np.maximum(exponent, -1000)), 0.0) * float(info.eps)
+    return unit
+
+
+# --- motion ---------------------------------------------------------------------------------------------------------
+
+
+def lost_motion(facts: ScanFacts) -> tuple[Lost, ...]:
+    """Float leaves of the carry that lost their motion, at most one element each (the one that lost most)."""
+    result = ran(facts)
+    if result is None or not isinstance(facts.trace, StepTrace):
+        return ()
+    used = operations(facts.trace.jaxpr)
+    suspects = [i for i, series in enumerate(result.carries) if is_float(dtype_of(series)) and _stalls(series)]
+    if not suspects or used <= EXACT or any(name.startswith(RANDOM) for name in used):
+        return ()
+    try:
+        steps = wide_steps(facts.call, result).carries
+        path = wide_path(facts.call, result).carries
+    except Exception:  # noqa: BLE001  # a step that does not run in 64 bits cannot be compared
+        return ()
+    found = (_lost(result.carries[i], steps[i], path[i]) for i in suspects)
+    return tuple(f for f in found if f is not None)
+
+
+def _stalls(series: Series) -> bool:
+    """Whether some element moves by next to nothing for `RUN` steps on end, away from 0."""
+    values = series.values.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        moves = np.abs(np.diff(values, axis=0))
+    unit = ulp(series.values[:-1], dtype_of(series))
+    return bool(_in_a_row((moves <= SUSPECT_ULPS * unit) & (unit > 0)).any())
+
+
+def _in_a_row(marks: Array) -> Array:
+    """Per element, whether `RUN` marks (or all, where there are fewer) stand one after the other along axis 0."""
+    need = min(RUN, len(marks))
+    streak = np.zeros(marks.shape[1:], int)
+    best = streak.copy()
+    for row in marks:
+        streak = np.where(row, streak + 1, 0)
+        best = np.maximum(best, streak)
+    return best >= need
+
+
+def _lost(series: Series, steps: Array, path: Array) -> Lost | None:
+    narrow = series.values.astype(np.float64)
+    wanted, made = steps.astype(np.float64) - narrow[:-1], np.diff(narrow, axis=0)
+    with np.errstate(invalid="ignore"):
+        unresolved = (wanted != 0) & (np.abs(wanted - made) > UNRESOLVED * np.abs(wanted))
+        missing = np.abs((narrow - narrow[0]) - (path - path[0])).max(axis=0)
+        way = np.abs(np.diff(path, axis=0)).sum(axis=0)
+    unit = ulp(np.abs(narrow).max(axis=0), dtype_of(series))
+    bad = _in_a_row(unresolved) & (missing > MISSING_WAY * way) & (missing >= unit) & (unit > 0)
+    if not bad.any():
+        return None
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(np.where(bad, missing, -1.0))), bad.shape))
+    marks = unresolved[(slice(None), *index)]
+    at = int(np.argmax(marks))
+    here = (at, *index)
+    return Lost(
+        series.path,
+        index,
+        at,
+        int(marks.sum()),
+        float(narrow[here]),
+        float(wanted[here]),
+        float(made[here]),
+        float(narrow[(-1, *index)]),
+        float(path[(-1, *index)]),
+    )
+
+
+# --- whole numbers --------------------------------------------------------------------------------------------------
+
+
+def wrapped(facts: ScanFacts) -> tuple[Wrapped, ...]:
+    """Whole-number leaves of the carry and of y that wrapped, each with its first number that did not fit."""
+    result = ran(facts)
+    if result is None or not isinstance(facts.trace, StepTrace):
+        return ()
+    leaves = (*result.carries, *result.ys_series)
+    whole = [i for i, series in enumerate(leaves) if is_int(dtype_of(series))]
+    used = operations(facts.trace.jaxpr)
+    if not whole or not used - EXACT or any(name.startswith(RANDOM) for name in used):
+        return ()
+    if _mixes(facts.trace, used) or not _near_the_edge(result, used):
+        return ()
+    try:
+        steps = wide_steps(facts.call, result)
+    except Exception:  # noqa: BLE001  # a step that does not run in 64 bits cannot be compared
+        return ()
+    exact = (*steps.carries, *steps.ys)
+    pure = all(is_int(d) or d == "bool" for d in _dtypes(facts.trace.jaxpr))
+    count = len(result.carries)
+    found: list[Wrapped] = []
+    for i in whole:
+        got = leaves[i].values[1:] if i < count else leaves[i].values
+        first = _wrapped(leaves[i], got, exact[i], pure)
+        told = first is not None and any(f.position <= first.position for f in found)
+        if first is not None and (i < count or not told):  # a y that wraps along with the carry is the same fault
+            found.append(first)
+    return tuple(found)
+
+
+def _mixes(trace: StepTrace, used: frozenset[str]) -> bool:
+    """Whether the step mixes bits on purpose: a hash, a checksum, a generator."""
+    if used & MIXING:
+        return True
+    for eqn in equations(trace.jaxpr):
+        name = eqn.primitive.name
+        types = [str(v.aval.dtype) for v in eqn.invars if hasattr(v.aval, "dtype")]
+        if name in ("and", "or") and any(is_int(d) for d in types):
+            return True
+        if name == "mul" and any(is_int(d) for d in types):
+            literal = [v.val for v in eqn.invars if hasattr(v, "val") and np.ndim(v.val) == 0]
+            if any(abs(int(v)) >= MIXING_FACTOR for v in literal):
+                return True
+    return False
+
+
+def _near_the_edge(result: ScanResult, used: frozenset[str]) -> bool:
+    """Whether numbers got so large (or a product could) that a look in 64 bits is worth its price."""
+    additive = used <= EXACT | {"add", "sub", "reduce_sum", "cumsum"}
+    for series in (*result.carries, *result.xs, *result.ys_series):
+        if not is_int(dtype_of(series)) or not series.values.size:
+            continue
+        _, top = bounds(dtype_of(series))
+        edge = top // 4 if additive else int(top**0.5)
+        low, high = int(series.values.min()), int(series.values.max())
+        if max(high, -low) >= edge or (low == 0 and dtype_of(series).startswith("uint")):
+            return True
+    return False
+
+
+def _dtypes(jaxpr: Any) -> set[str]:
+    return {str(v.aval.dtype) for e in equations(jaxpr) for v in (*e.invars, *e.outvars) if hasattr(v.aval, "dtype")}
+
+
+def _wrapped(series: Series, got: Array, exact: Array, pure: bool) -> Wrapped | None:
+    """`pure`: no floats in the step, so that any difference is an overflow, also one on the way to the result."""
+    if exact.dtype.kind not in "iu":
+        return None
+    least, most = bounds(dtype_of(series))
+    bad = (exact < least) | (exact > most)
+    if pure:
+        bad |= exact != got.astype(np.int64)
+    if not bad.any():
+        return None
+    here = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
+    number = int(exact[here])
+    outside = not least <= number <= most
+    name, count = dtype_of(series), int(bad.sum())
+    return Wrapped(series.path, here[1:], here[0], number, int(got[here]), name, count, outside)

@@ -1,0 +1,187 @@
+"""A step's program (the jaxpr of its abstract trace) as the rules read it: which operations, on what, into what.
+
+Calls of jitted and differentiated functions are opened: they are no operations of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+#: Operations that only call a program, and the parameter that holds it.
+_CALLS = {
+    "jit": "jaxpr",
+    "pjit": "jaxpr",
+    "closed_call": "call_jaxpr",
+    "core_call": "call_jaxpr",
+    "remat": "jaxpr",
+    "checkpoint": "jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
+}
+
+
+def inner(eqn: Any) -> Any | None:
+    """The program that an equation merely calls; None when it is an operation of its own."""
+    name = _CALLS.get(eqn.primitive.name)
+    return eqn.params.get(name) if name else None
+
+
+def parts_of(program: Any) -> tuple[Any, tuple[Any, ...]]:
+    """A (closed) jaxpr as its open part and its constants."""
+    return getattr(program, "jaxpr", program), tuple(getattr(program, "consts", ()))
+
+
+def equations(program: Any) -> Iterator[Any]:
+    """Every equation, those of called programs, loops and branches included."""
+    for eqn in parts_of(program)[0].eqns:
+        opened = inner(eqn)
+        if opened is None:
+            yield eqn
+        for value in eqn.params.values():
+            for part in value if isinstance(value, tuple | list) else (value,):
+                if hasattr(part, "eqns") or hasattr(getattr(part, "jaxpr", None), "eqns"):
+                    yield from equations(part)
+
+
+def operations(program: Any) -> frozenset[str]:
+    """Names of all operations in a program."""
+    return frozenset(eqn.primitive.name for eqn in equations(program))
+
+
+def reads(program: Any) -> tuple[bool, ...]:
+    """For each argument, whether anything that comes out depends on it."""
+    jaxpr, _ = parts_of(program)
+    needed = {v for v in jaxpr.outvars if not hasattr(v, "val")}
+    for eqn in reversed(jaxpr.eqns):
+        if needed & set(eqn.outvars) or eqn.effects:
+            opened = inner(eqn)
+            used = reads(opened) if opened is not None else (True,) * len(eqn.invars)
+            needed |= {v for v, u in zip(eqn.invars, used, strict=True) if u and not hasattr(v, "val")}
+    return tuple(v in needed for v in jaxpr.invars)
+
+
+#: Operations that combine their operands element by element (or contract them).
+_COMBINE = frozenset("add sub mul div max min pow atan2 dot_general select_n rem nextafter".split())
+
+
+def meets(program: Any, argument: int) -> frozenset[int]:
+    """The sizes of the axes that one argument is combined with.
+
+    Only operations count in which one operand comes from this argument alone (a number spread over the other's shape,
+    or a vector contracted with one) and the other one does not depend on it at all but on some other argument.
+    """
+    jaxpr, consts = parts_of(program)
+    sources = [_Source() for _ in consts] + [_Source(i == argument, i != argument) for i, _ in enumerate(jaxpr.invars)]
+    met: set[int] = set()
+    _combine(jaxpr, sources, met)
+    return frozenset(met)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Whether a value depends on the argument, and whether on any other one."""
+
+    mine: bool = False
+    others: bool = False
+
+
+def _combine(jaxpr: Any, sources: list[_Source], met: set[int]) -> list[_Source]:
+    env: dict[Any, _Source] = dict(zip((*jaxpr.constvars, *jaxpr.invars), sources, strict=True))
+    small: dict[Any, int] = {}  # the number of elements before a number was spread over a shape
+
+    def read(atom: Any) -> _Source:
+        return _Source() if hasattr(atom, "val") else env[atom]
+
+    for eqn in jaxpr.eqns:
+        inputs = [read(v) for v in eqn.invars]
+        opened = inner(eqn)
+        if opened is not None:
+            body, consts = parts_of(opened)
+            outputs = _combine(body, [*(_Source() for _ in consts), *inputs], met)
+        else:
+            if eqn.primitive.name in _COMBINE:
+                met |= _axes_met(eqn, inputs, small)
+            if eqn.primitive.name == "broadcast_in_dim" and not hasattr(eqn.invars[0], "val"):
+                before = eqn.invars[0]
+                small[eqn.outvars[0]] = small.get(before, before.aval.size)
+            outputs = [_Source(any(s.mine for s in inputs), any(s.others for s in inputs))] * len(eqn.outvars)
+        env.update(zip(eqn.outvars, outputs, strict=True))
+    return [read(v) for v in jaxpr.outvars]
+
+
+def _axes_met(eqn: Any, inputs: list[_Source], small: dict[Any, int]) -> set[int]:
+    met: set[int] = set()
+    contracts = eqn.primitive.name == "dot_general" and bool(eqn.params["dimension_numbers"][0][0])
+    for one, atom in zip(inputs, eqn.invars, strict=True):
+        if not one.mine or one.others:
+            continue
+        spread = hasattr(atom, "val") or small.get(atom, atom.aval.size) == 1
+        for other, against in zip(inputs, eqn.invars, strict=True):
+            if other.others and not other.mine and (spread or contracts):
+                met |= set(against.aval.shape) - {1}
+    return met
+
+
+# --- what is cut on the way into a buffer ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CutBack:
+    """A write into a buffer of a narrower dtype: the buffer is widened, written to, and cut back.
+
+    `.at[i].set(value)` does this by itself; a cast that the learner wrote is another thing, and is not found here.
+
+    Attributes:
+        eqn: the equation that cuts back.
+        wide, narrow: the two dtypes.
+        output: which output of the whole program it is; None when it is not one directly.
+    """
+
+    eqn: Any
+    wide: str
+    narrow: str
+    output: int | None
+
+
+def cut_backs(program: Any) -> tuple[CutBack, ...]:
+    """Every such write at the top of a program."""
+    jaxpr, _ = parts_of(program)
+    made = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
+
+    def maker(atom: Any, name: str) -> Any | None:
+        eqn = None if hasattr(atom, "val") else made.get(atom)
+        return eqn if eqn is not None and eqn.primitive.name.startswith(name) else None
+
+    found = []
+    for eqn in jaxpr.eqns:
+        scatter = maker(eqn.invars[0], "scatter") if eqn.primitive.name == "convert_element_type" else None
+        widened = maker(scatter.invars[0], "convert_element_type") if scatter is not None else None
+        if widened is None or widened.invars[0].aval.dtype != eqn.outvars[0].aval.dtype:
+            continue
+        at = [i for i, v in enumerate(jaxpr.outvars) if v is eqn.outvars[0]]
+        wide, narrow = str(eqn.invars[0].aval.dtype), str(eqn.outvars[0].aval.dtype)
+        found.append(CutBack(eqn, wide, narrow, at[0] if at else None))
+    return tuple(found)
+
+
+def before_cut(program: Any, args: list[Any], cuts: tuple[CutBack, ...]) -> list[Any]:
+    """The buffers as they are before each cut, for one run of a program. It may be traced."""
+    jaxpr, consts = parts_of(program)
+    env: dict[Any, Any] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *args), strict=True))
+
+    def read(atom: Any) -> Any:
+        return atom.val if hasattr(atom, "val") else env[atom]
+
+    for eqn in jaxpr.eqns:
+        env.update(zip(eqn.outvars, bind(eqn, [read(v) for v in eqn.invars]), strict=True))
+    return [read(cut.eqn.invars[0]) for cut in cuts]
+
+
+def bind(eqn: Any, values: list[Any]) -> list[Any]:
+    """Carry out one equation on numbers (or tracers)."""
+    bound: Any = eqn.primitive.get_bind_params(eqn.params)
+    functions, params = bound if isinstance(bound, tuple) else ((), bound)
+    made = eqn.primitive.bind(*functions, *values, **params)
+    return list(made) if eqn.primitive.multiple_results else [made]

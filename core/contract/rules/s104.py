@@ -1,0 +1,102 @@
+"""The carry's dtype changes inside the step.
+
+**What.** A leaf of the new carry has another dtype than the same leaf of init, which is strongly typed:
+`jnp.zeros(2, int)` with float x, a bfloat16 carry with float32 weights.
+
+**Why.** A scan is one compiled loop: what goes in at step t must be what came out at t - 1, same shape, same dtype. Init
+sets the contract; JAX promotes a weakly typed init (a Python number) by itself, a strong one it leaves as it is.
+
+**Bad**
+
+    jax.lax.scan(lambda carry, x: (carry + x, None), jnp.int32(0), jnp.ones(3))
+
+**Good**
+
+    jax.lax.scan(lambda carry, x: (carry + x, None), jnp.float32(0), jnp.ones(3))
+
+Source: `jax.lax.scan`, "the loop-carried value carry must hold a fixed shape and dtype across all iterations (and not
+just be consistent up to NumPy rank/shape broadcasting and dtype promotion rules, for example)".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from core.base.text import fill
+from core.base.violation import Severity
+from core.contract import repairs, trees
+from core.contract.carry import carry_pairs, init_because, named, return_place
+from core.contract.facts import ScanFacts
+from core.contract.rule import Finding, Jax, Repair, Rule, Stage
+
+MESSAGE = "{path} goes in as {expected} and comes out as {got}: its dtype changes."
+WHY = "A scan is one compiled loop: what goes in at step t must be what came out at step t − 1, same shape, same dtype."
+
+
+def check(facts: ScanFacts) -> Iterator[Finding]:
+    """One finding for each leaf whose dtype differs, where the trees agree and init is strongly typed."""
+    for given, want, have in carry_pairs(facts):
+        if want.aval is None or have.aval is None or want.aval.dtype == have.aval.dtype:
+            continue
+        if given.aval is not None and given.aval.weak:
+            continue  # S105 says what becomes of a weak leaf
+        yield Finding(
+            message=fill(MESSAGE, path=named(facts, want.path), expected=want, got=have),
+            place=return_place(facts, want.path),
+            because=init_because(facts, given, want, f"init_dtype:{want.path}"),
+            expected=(want,),
+            got=(have,),
+            repairs=(
+                *repairs.right_step(facts.call),
+                *_repairs(want.path, want.aval.dtype, have.aval.dtype, trees.find(facts.call.init, "carry", want.path)),
+            ),
+            path=want.path,
+        )
+
+
+def _repairs(path: str, want: str, have: str, value: Any) -> Iterator[Repair]:
+    """First the one that loses nothing: the wider of the two dtypes is the carry's.
+
+    A narrower float is offered after it (a bfloat16 carry is a choice); a float cut to an integer, or a complex number
+    to its real part, is not.
+    """
+    try:
+        wider = jnp.promote_types(want, have)
+    except TypeError:  # a PRNG key
+        return
+    init = repairs.init_dtype(path, have)
+    cast = repairs.step_cast(path, want)
+    rounds = jnp.issubdtype(want, jnp.complexfloating) or (
+        jnp.issubdtype(want, jnp.floating) and not jnp.issubdtype(have, jnp.complexfloating)
+    )
+    if wider == jnp.dtype(have):
+        yield init
+        if rounds:
+            yield cast
+    else:
+        if rounds or wider == jnp.dtype(want):
+            yield cast
+        if _survives(value, have):
+            yield init
+
+
+def _survives(value: Any, dtype: str) -> bool:
+    """Whether init's own numbers are the same in the other dtype."""
+    array = np.asarray(value)
+    return bool(np.array_equal(array, array.astype(jnp.dtype(dtype)).astype(array.dtype), equal_nan=True))
+
+
+RULE = Rule(
+    code="S104",
+    name="carry-dtype-changes",
+    title="The carry's dtype changes inside the step",
+    severity=Severity.ERROR,
+    jax=Jax.RAISES,
+    stage=Stage.TRACE,
+    why=WHY,
+    check=check,
+)

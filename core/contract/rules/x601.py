@@ -1,0 +1,179 @@
+"""Over a limit of the playground.
+
+**What.** More steps, elements, units or examples than this playground runs: the limit is ours, not JAX's. It says which
+limit, what was asked for and how much is allowed. Nothing is computed and no array is made to find out.
+
+**Why.** Many people share one small machine, and a plot of a million steps shows nothing.
+
+**Bad**
+
+    jax.lax.scan(step, jnp.zeros(512), None, length=512)    # 513 carries of 512 numbers: 262,656
+
+**Good**
+
+    jax.lax.scan(step, jnp.zeros(256), None, length=512)
+
+The number of steps, of hidden units, of examples and of features is limited where those are inputs of a page; what
+counts everywhere is the number of elements of any one array: init, xs, ys, and the carry over time.
+
+Source: `core/base/limits.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from core.base.avals import LeafType, aval_of, leaf_types
+from core.base.limits import LIMITS
+from core.base.places import Field, Place
+from core.base.text import fill
+from core.base.violation import Severity
+from core.contract.counts import is_int
+from core.contract.facts import CellFacts, ScanFacts
+from core.contract.rule import Finding, Jax, Rule, Stage
+from core.contract.subject import MISSING
+from core.contract.trace import Raised
+
+MESSAGE = "{what} would be {asked} {unit}; this playground's limit `{name}` is {allowed}."
+STEPS = "The scan"
+OVER_TIME = "{path} over time, {count} × {type},"
+ARRAY = "{path}, {type},"
+KERNEL = "A kernel of the cell, {rows} × {columns},"
+ARGUMENT = "{argument}"
+CARRY = "The initialised carry, {shape} × {hidden},"
+WHY = "A limit of ours, not of JAX: many people share one small machine. Nothing was computed."
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Something that was asked for: how much of which limit's unit. `derived`: it follows from other sizes."""
+
+    limit: str
+    what: str
+    asked: int
+    place: Place | None
+    path: str = ""
+    derived: bool = False
+
+    @property
+    def over(self) -> bool:
+        """Whether it is more than allowed."""
+        return self.asked > LIMITS[self.limit].value
+
+
+def check(facts: ScanFacts | CellFacts) -> Iterator[Finding]:
+    """A finding for each limit, at the first thing over it; what only follows from a size already named is left out."""
+    told: set[str] = set()
+    for asked in _scan(facts) if isinstance(facts, ScanFacts) else _cell(facts):
+        if asked.over and asked.limit not in told and not (told and asked.derived):
+            told.add(asked.limit)
+            limit = LIMITS[asked.limit]
+            yield Finding(
+                message=fill(
+                    MESSAGE,
+                    what=asked.what,
+                    asked=f"{asked.asked:,}",
+                    unit=limit.unit,
+                    name=limit.name,
+                    allowed=f"{limit.value:,}",
+                ),
+                place=asked.place,
+                silent=False,
+                path=asked.path,
+            )
+
+
+# --- a scan ---------------------------------------------------------------------------------------------------------
+
+
+def _scan(facts: ScanFacts) -> Iterator[_Asked]:
+    find = facts.places.find
+    for leaf in facts.init_types:
+        yield from _array(leaf, find(f"init:{leaf.path}", "init", "scan"))
+    for leaf in facts.xs_types:
+        yield from _array(leaf, find(f"xs:{leaf.path}", "xs", "scan"))
+    steps = facts.length
+    if steps is None:
+        return
+    place = find("length", "xs", "scan") if facts.call.length is not None else find("xs", "length", "scan")
+    if isinstance(place, Field):
+        yield _Asked("length", STEPS, steps, place)
+    for leaf in facts.init_types:
+        yield from _over_time(leaf, steps + 1, place)
+    trace = facts.trace
+    if not isinstance(trace, Raised):
+        for leaf in trace.y_types():
+            yield from _over_time(LeafType("ys" + leaf.path.removeprefix("y"), leaf.aval, leaf.kind), steps, place)
+
+
+def _array(leaf: LeafType, place: Place | None) -> Iterator[_Asked]:
+    if leaf.aval is not None:
+        size = _product(leaf.aval.shape)
+        yield _Asked("elements", fill(ARRAY, path=leaf.path, type=leaf), size, place, leaf.path)
+
+
+def _over_time(leaf: LeafType, count: int, place: Place | None) -> Iterator[_Asked]:
+    if leaf.aval is not None:
+        what = fill(OVER_TIME, path=leaf.path, count=f"{count:,}", type=leaf)
+        yield _Asked("elements", what, count * _product(leaf.aval.shape), place, leaf.path, derived=True)
+
+
+def _product(shape: tuple[Any, ...]) -> int:
+    """The number of elements, in Python's own whole numbers: it may be larger than any array."""
+    size = 1
+    for n in shape:
+        size *= int(n)
+    return size
+
+
+# --- a cell ---------------------------------------------------------------------------------------------------------
+
+
+def _cell(facts: CellFacts) -> Iterator[_Asked]:
+    """Sizes as they were given: the cell is not built."""
+    trial, find = facts.trial, facts.places.find
+    given = (("hidden", "hidden_features", trial.hidden_features), ("features", "in_features", trial.in_features))
+    sizes = {}
+    for limit, argument, value in given:
+        if is_int(value):
+            sizes[limit] = int(value)
+            yield _Asked(limit, fill(ARGUMENT, argument=argument), int(value), find(argument, "cell"))
+    hidden = sizes.get("hidden", 0)
+    for rows in (*sizes.values(),):
+        what = fill(KERNEL, rows=f"{rows:,}", columns=f"{hidden:,}")
+        yield _Asked("elements", what, rows * hidden, find("cell"), derived=True)
+    inputs = aval_of(trial.inputs)
+    if inputs is not None:
+        place = find("input", "cell")
+        if len(inputs.shape) > 1:
+            yield _Asked("batch", fill(ARRAY, path="inputs", type=inputs), int(inputs.shape[0]), place)
+        yield from _array(LeafType("inputs", inputs), place)
+    yield from _carry(facts, hidden)
+
+
+def _carry(facts: CellFacts, hidden: int) -> Iterator[_Asked]:
+    trial, find = facts.trial, facts.places.find
+    shape = trial.input_shape
+    if isinstance(shape, tuple) and shape and all(is_int(n) for n in shape):
+        what = fill(CARRY, shape=str(shape[:-1]), hidden=f"{hidden:,}")
+        yield _Asked(
+            "elements", what, _product(shape[:-1]) * hidden, find("carry_shape", "carry", "cell"), derived=True
+        )
+    if trial.carry is not MISSING and not callable(trial.carry):
+        for leaf in leaf_types(trial.carry, "carry"):
+            yield from _array(leaf, find("carry", "cell"))
+
+
+RULE = Rule(
+    code="X601",
+    name="over-a-limit",
+    title="Over a limit of the playground",
+    severity=Severity.LIMIT,
+    jax=Jax.SILENT,
+    stage=Stage.LIMIT,
+    why=WHY,
+    check=check,
+    on=frozenset({"scan", "cell"}),
+)

@@ -1,0 +1,118 @@
+"""The LSTM cell page: one cell, one step, drawn, worked out four ways, and checked."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import streamlit as st
+
+from core.base.text import fill
+from core.base.violation import Severity
+from core.inputs.cell_fields import FIELDS, PAGE
+from core.inputs.cell_inputs import CellInputs
+from core.inputs.cell_page import CellLook, look_at
+from core.plots.cell_tables import agreement
+from pages.widgets.cards import Mark, field_marks, violation_cards
+from pages.widgets.cell_breaks import break_row, says
+from pages.widgets.cell_controls import cell_controls
+from pages.widgets.cell_result import check_table, drawn_step, keep_in_range, number_table, shape_table
+from pages.widgets.frame import calm
+from pages.widgets.state import PageState
+from pages.widgets.verdict import State, Verdict, counted, state_of, verdict_slot, verdict_strip
+
+INTRO = (
+    "A cell takes a carry and an input and gives a new carry and an output. An LSTM's carry is the pair (c, h): "
+    "the gates say how much of c is kept, what is added to it, and how much of it shows as h."
+)
+UNREADABLE = "An input cannot be read: what is shown belongs to the last inputs that could be."
+NEVER = "An input cannot be read, so there is nothing to show yet."
+SUMMARY = "{cell}: {parts} → output {output} · {finite} · {agrees}"
+RAISED = "JAX raises {type}"
+FINITE, NOT_FINITE = "all finite", "not finite"
+TIMING = "{program} · {ms} ms"
+COMPILED, CACHED = "compiled", "cached"
+
+
+def page() -> None:
+    """Read, look, draw."""
+    slot = verdict_slot()
+    state = PageState(PAGE, lambda _: FIELDS)
+    inputs = CellInputs.of(state.begin())
+    started = time.perf_counter()
+    look = _look(inputs)
+    took = (time.perf_counter() - started) * 1000
+    good = look if look.report is not None else st.session_state.get(_GOOD)
+    verdict_strip(slot, _verdict(look, good, took))
+    shown = look if look.step is not None or look.raised is not None else good
+    if shown is not None and shown.step is not None:
+        keep_in_range(state, shown.step)
+    for sentence in state.refused:
+        st.warning(sentence)
+    left, right = st.columns([0.31, 0.69], gap="medium")
+    with left, calm(f"{PAGE}:inputs"):
+        cell_controls(state, inputs, _marks(look), look.program)
+    with right, calm(f"{PAGE}:result"):
+        _result(state, inputs, look, shown)
+
+
+_LAST, _GOOD = f"{PAGE}:last", f"{PAGE}:good"
+
+
+def _look(inputs: CellInputs) -> CellLook:
+    """What became of the inputs. Choosing a unit or an example looks at the same step again: nothing runs."""
+    settled = replace(inputs, unit=0, example=0)
+    last = st.session_state.get(_LAST)
+    look: CellLook = last if last is not None and last.inputs == settled else look_at(settled)
+    st.session_state[_LAST] = look
+    if look.step is not None:
+        st.session_state[_GOOD] = look
+    return look
+
+
+def _marks(look: CellLook) -> dict[str, list[Mark]]:
+    marks = field_marks(look.report)
+    for problem in look.problems:
+        marks.setdefault(f"{PAGE}_{problem.field}", []).append(Mark(Severity.ERROR, problem.text))
+    return marks
+
+
+def _verdict(look: CellLook, good: CellLook | None, took: float) -> Verdict:
+    if look.report is None:
+        return Verdict(State.STALE, summary=fill(UNREADABLE if good else NEVER))
+    summary = program = ""
+    if look.raised is not None:
+        summary = fill(RAISED, type=look.raised.type)
+    elif look.step is not None:
+        step = look.step
+        summary = fill(
+            SUMMARY,
+            cell=step.kind.name,
+            parts=", ".join(f"{p} {a.shape}" for p, a in zip(step.kind.parts, step.after, strict=True)),
+            output=step.output.shape,
+            finite=fill(FINITE if step.finite else NOT_FINITE),
+            agrees=agreement(step),
+        )
+        program = fill(TIMING, program=fill(COMPILED if step.compiled else CACHED), ms=round(took))
+    return Verdict(state_of(look.report), counted(look.report), summary, program)
+
+
+def _result(state: PageState, inputs: CellInputs, look: CellLook, shown: CellLook | None) -> None:
+    st.html(f'<p class="cl-quiet">{fill(INTRO)}</p>')
+    break_row(state, inputs)
+    if look.report is not None and inputs.switched:
+        says(look.report, look.raised, look.step)
+    violation_cards(look.report, state, fix_all=look.all_fixed)
+    if shown is None:
+        return
+    drawn_step(state, shown, stale=shown is not look)
+    if shown.step is not None:
+        columns = st.columns([0.44, 0.56], gap="medium")
+        with columns[0]:
+            check_table(shown.step)
+        with columns[1]:
+            shape_table(shown.step)
+        number_table(shown.step, int(state.values["example"]))
+
+
+page()

@@ -1,0 +1,288 @@
+"""Violation cards: what is wrong, why, the proof, and fixes that were tried; and the short mark under an input.
+
+Use in a view::
+
+    violation_cards(report, state, fix_all=engine.fix_all(call, bench))
+    ...
+    marks = field_marks(report)
+    draw_marks(marks, state.key("init"))       # under the widget with that key
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from core.base.outcome import RawError, Report
+from core.base.places import Field, Place, Span
+from core.base.text import fill
+from core.base.violation import FieldEdit, Fix, Proof, Severity, Violation
+from core.contract.rule import Rule, all_rules
+from pages.widgets.state import APPLIED, UNDO, PageState
+
+ICON = {Severity.ERROR: "✗", Severity.WARNING: "⚠", Severity.LIMIT: "⊘", Severity.NOTE: "ℹ"}
+WORD = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.LIMIT: "limit", Severity.NOTE: "note"}
+SILENT = "JAX is silent"
+APPLY = "Apply: {title} (checked: {checked})"
+APPLY_ALL = "Apply all (checked: runs clean)"
+GONE = "{code} gone"
+GONE_AT = "{code} at {path} gone"
+REMAINS = ", {codes} remains"
+REMAIN = ", {codes} remain"
+EXPECTED, GOT = "expected", "got"
+LEAF, TYPE, WEAK = "leaf", "type", "weak type"
+AT_FIELD = "at “{label}”"
+AT_LINE = "line {line}"
+BECAUSE_AT = "{text} (“{label}”)"
+PROOF = "JAX: no error. Carry Lab: wrong, because this number moved."
+PROOF_NOTE = "JAX: no error. Carry Lab: look at this number."
+PROOF_BEFORE = "now {before}"
+PROOF_AFTER = "after the fix {after}"
+PROOF_EXPECTED = "when the contract is kept {expected}"
+WHY = "Why"
+JAX_SAID = "What JAX said"
+RAW_TITLE = "JAX raised an error that no rule explains"
+RAW_OPERANDS = "operands: {operands}"
+
+_CIRCLED = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
+_SHOWN = 120
+
+
+def badge(number: int) -> str:
+    """The number of a fault, the same on its card and under its input; counts from 1."""
+    return _CIRCLED[number - 1] if number <= len(_CIRCLED) else f"({number})"
+
+
+# --- cards ----------------------------------------------------------------------------------------------------------
+
+
+def violation_cards(report: Report | None, state: PageState, *, fix_all: Fix | None = None) -> None:
+    """All cards of a report, in the container with key ``violations``, with the line that undoes the last fix.
+
+    Args:
+        report: None when nothing was checked yet: only the undo line is drawn.
+        state: the page's inputs: a fix's `FieldEdit` is written into it, by field name.
+        fix_all: the verified edit that mends everything; drawn once, under the cards.
+    """
+    with st.container(key="violations"):
+        _undo_line(state)
+        if report is None:
+            return
+        for number, violation in enumerate(report.violations, 1):
+            _card(number, violation, state)
+        if report.error is not None:
+            with st.container(border=True, key=f"{state.page}_card_error_raw"):
+                st.html(_raw_html(report.error))
+        if fix_all is not None and isinstance(fix_all.edit, FieldEdit):
+            st.button(
+                fill(APPLY_ALL),
+                key=f"{state.page}_apply_all",
+                type="primary",
+                on_click=state.edit,
+                args=(fix_all.edit, fix_all.title),
+            )
+
+
+def _undo_line(state: PageState) -> None:
+    undo = state.undo
+    if undo is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key=f"{state.page}_undo_line"):
+        st.html(f'<span class="cl-done" role="status">{html.escape(fill(APPLIED, title=undo.title))}</span>')
+        st.button(escape(fill(UNDO, title=undo.title)), key=f"{state.page}_undo", on_click=state.undo_last)
+
+
+def _card(number: int, violation: Violation, state: PageState) -> None:
+    with st.container(border=True, key=f"{state.page}_card_{violation.severity.value}_{number}"):
+        st.html(_card_html(number, violation))
+        for index, fix in enumerate(violation.fixes):
+            if isinstance(fix.edit, FieldEdit):
+                _fix(fix, fix.edit, violation, state, key=f"{state.page}_apply_{number}_{index}")
+        _foot(number, violation, state)
+
+
+def _fix(fix: Fix, edit: FieldEdit, violation: Violation, state: PageState, *, key: str) -> None:
+    st.html(_diff_html(state.changes(edit)))
+    st.button(
+        escape(fill(APPLY, title=fix.title, checked=checked(fix, violation))),
+        key=key,
+        on_click=state.edit,
+        args=(edit, fix.title),
+    )
+
+
+def _foot(number: int, violation: Violation, state: PageState) -> None:
+    rule = rule_of(violation.code)
+    with st.container(horizontal=True, key=f"{state.page}_card_foot_{number}"):
+        if rule is not None and rule.page:
+            with st.popover(fill(WHY), type="tertiary", key=f"{state.page}_why_{number}"):
+                st.markdown(f"#### {rule.code}: {rule.page}")
+        if violation.jax_said:
+            st.html(_details(fill(JAX_SAID), violation.jax_said))
+
+
+def rule_of(code: str) -> Rule | None:
+    """The rule with this code; its `page` is the catalogue page in Markdown."""
+    return next((rule for rule in all_rules() if rule.code == code), None)
+
+
+def checked(fix: Fix, violation: Violation) -> str:
+    """What the check found after the fix: ``S104 gone, L301 remains``."""
+    again = violation.code in fix.remaining
+    gone = fill(GONE_AT if again else GONE, code=violation.code, path=violation.path)
+    if not fix.remaining:
+        return gone
+    return gone + fill(REMAINS if len(fix.remaining) == 1 else REMAIN, codes=", ".join(fix.remaining))
+
+
+# --- HTML of a card (everything in it is escaped) -------------------------------------------------------------------
+
+
+def _card_html(number: int, violation: Violation) -> str:
+    severity, rule = violation.severity, rule_of(violation.code)
+    title = rule.title if rule is not None else violation.name
+    silent = violation.silent and severity in (Severity.ERROR, Severity.WARNING)
+    head = [
+        f'<span class="cl-code">{badge(number)} {violation.code}</span>',
+        f'<span class="cl-severity"><span aria-hidden="true">{ICON[severity]}</span> {fill(WORD[severity])}</span>',
+        f'<span class="cl-silent">{fill(SILENT)}</span>' if silent else "",
+        f'<span class="cl-place">{html.escape(_where(violation.place))}</span>',
+    ]
+    because = violation.because
+    parts = [
+        f'<div class="cl-head">{"".join(head)}</div>',
+        f'<div class="cl-title">{html.escape(title)}</div>',
+        f'<p class="cl-message">{html.escape(violation.message)}</p>',
+        _proof_html(violation.proof, severity) if violation.proof else "",
+        _types_html(violation),
+        f'<p class="cl-because">{html.escape(_second_place(because.text, because.place))}</p>' if because else "",
+        f'<p class="cl-why">{html.escape(violation.why)}</p>',
+    ]
+    return f'<section class="cl-card cl-{severity.value}">{"".join(parts)}</section>'
+
+
+def _where(place: Place | None) -> str:
+    match place:
+        case Field(label=label):
+            return fill(AT_FIELD, label=label)
+        case Span(line=line):
+            return fill(AT_LINE, line=line)
+        case _:
+            return ""
+
+
+def _second_place(text: str, place: Place | None) -> str:
+    return fill(BECAUSE_AT, text=text, label=place.label) if isinstance(place, Field) else text
+
+
+def _types_html(violation: Violation) -> str:
+    rows = [(fill(EXPECTED), "", leaf) for leaf in violation.expected]
+    rows += [(fill(GOT), "cl-got", leaf) for leaf in violation.got]
+    if not rows:
+        return ""
+    weak = any(leaf.aval is not None and leaf.aval.weak for _, _, leaf in rows)
+    head = f"<tr><th></th><th>{fill(LEAF)}</th><th>{fill(TYPE)}</th></tr>"
+    body = "".join(
+        f'<tr class="{css}"><th scope="row">{word}</th><td>{html.escape(leaf.path)}</td>'
+        f"<td>{html.escape(str(leaf))}{_weak(leaf.aval is not None and leaf.aval.weak, weak)}</td></tr>"
+        for word, css, leaf in rows
+    )
+    return f'<table class="cl-types"><thead>{head}</thead><tbody>{body}</tbody></table>'
+
+
+def _weak(is_weak: bool, any_weak: bool) -> str:
+    return f" ({fill(WEAK)})" if is_weak and any_weak else ""
+
+
+def _proof_html(proof: Proof, severity: Severity) -> str:
+    opening = fill(PROOF_NOTE if severity is Severity.NOTE else PROOF)
+    numbers = [f'<b class="cl-before">{fill(PROOF_BEFORE, before=number(proof.before))}</b>']
+    if proof.after is not None:
+        numbers.append(f'<b class="cl-after">{fill(PROOF_AFTER, after=number(proof.after))}</b>')
+    else:
+        numbers.append(f'<b class="cl-after">{fill(PROOF_EXPECTED, expected=number(proof.expected))}</b>')
+    return (
+        f'<div class="cl-proof"><b>{html.escape(opening)}</b> {html.escape(proof.claim)} '
+        f'<span class="cl-moved">{" → ".join(numbers)}</span></div>'
+    )
+
+
+def _diff_html(changes: tuple[tuple[str, str, str], ...]) -> str:
+    lines = "".join(
+        f"<div><del>− {html.escape(label)}: {html.escape(_short(old))}</del></div>"
+        f"<div><ins>+ {html.escape(label)}: {html.escape(_short(new))}</ins></div>"
+        for label, old, new in changes
+    )
+    return f'<div class="cl-diff">{lines}</div>'
+
+
+def _raw_html(error: RawError) -> str:
+    operands = fill(RAW_OPERANDS, operands=", ".join(error.operands)) if error.operands else ""
+    return (
+        f'<section class="cl-card cl-error"><div class="cl-head"><span class="cl-severity">'
+        f'<span aria-hidden="true">✗</span> {fill(WORD[Severity.ERROR])}</span>'
+        f'<span class="cl-place">{html.escape(_where(error.place))}</span></div>'
+        f'<div class="cl-title">{fill(RAW_TITLE)}</div>'
+        f'<pre class="cl-said">{html.escape(error.type)}: {html.escape(error.message)}</pre>'
+        f'<p class="cl-because">{html.escape(operands)}</p></section>'
+    )
+
+
+def _details(title: str, text: str) -> str:
+    return f'<details class="cl-details"><summary>{title}</summary><pre>{html.escape(text)}</pre></details>'
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def number(value: float) -> str:
+    """A number for reading: four significant digits, no trailing zeros, a real minus."""
+    return f"{value:.4g}".replace("-", "−")
+
+
+def escape(text: str) -> str:
+    """Text as it is, for a label that Streamlit reads as Markdown."""
+    return re.sub(r"([\\`*_\[\]$~<]|:(?=\w))", r"\\\1", text)
+
+
+# --- marks under inputs ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A short line under an input: the number and code of a fault, or a problem with what was typed."""
+
+    severity: Severity
+    text: str
+    code: str = ""
+    number: int = 0
+
+
+def field_marks(report: Report | None) -> dict[str, list[Mark]]:
+    """The marks of a report by widget key; a fault whose second place is another input is marked at its own only."""
+    marks: dict[str, list[Mark]] = {}
+    for count, violation in enumerate(report.violations if report else (), 1):
+        if isinstance(violation.place, Field):
+            mark = Mark(violation.severity, violation.message, violation.code, count)
+            marks.setdefault(violation.place.key, []).append(mark)
+    return marks
+
+
+def draw_marks(marks: Mapping[str, list[Mark]], *keys: str) -> None:
+    """The marks of these widget keys, where you are."""
+    found = [mark for key in keys for mark in marks.get(key, ())]
+    if found:
+        st.html("".join(_mark_html(mark) for mark in found))
+
+
+def _mark_html(mark: Mark) -> str:
+    code = f"{badge(mark.number)} {mark.code} " if mark.code else ""
+    return (
+        f'<div class="cl-mark cl-{mark.severity.value}" role="alert"><span aria-hidden="true">{ICON[mark.severity]}'
+        f"</span> <b>{code}</b>{html.escape(mark.text)}</div>"
+    )

@@ -1,0 +1,169 @@
+"""The inputs of the LSTM cell page: the cell, its carry, its input, each with its marks beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+
+from core.base.text import fill
+from core.inputs.cell_fields import CARRIES, FIELDS, INPUTS, NONE, TYPED
+from core.inputs.cell_inputs import CellInputs, build, typed_rows
+from core.inputs.cell_numbers import written
+from core.inputs.parse import UnreadableError
+from core.runners.cell_formulas import KINDS
+from pages.widgets.array_editor import array_editor
+from pages.widgets.cards import Mark, draw_marks
+from pages.widgets.frame import section
+from pages.widgets.state import PageState
+
+CELL, CARRY, INPUT, CODE = "Cell", "Carry", "Input x", "In code"
+CELL_HELP = "The recurrent cells of Flax NNX. OptimizedLSTMCell is the same LSTM with its kernels side by side."
+SEED_HELP = "nnx.Rngs(seed) for the cell: the kernels are drawn from it."
+CARRY_SEED_HELP = "nnx.Rngs(seed) for initialize_carry. Zeros want it too, though nothing is drawn."
+BATCH_HELP = "B: the examples that the carry is made for, and that the input has when it is made here."
+ROWS_HELP = "A line is an example: numbers with commas or blanks, CSV, or nested lists. nan and inf are numbers here."
+CARRY_WORDS: Mapping[str, str] = {"zeros": "zeros", "normal": "normal", "typed": "typed"}
+INPUT_WORDS: Mapping[str, str] = {"ones": "ones", "noise": "noise", "table": "table", "paste": "paste"}
+EXAMPLE = "example"
+TABLE = "The input x as a table: a column for each example, a row for each feature"
+TYPED_HEIGHT = 92
+
+
+def cell_controls(state: PageState, inputs: CellInputs, marks: Mapping[str, list[Mark]], program: str) -> None:
+    """All inputs, one card for each argument.
+
+    Args:
+        state: the page's inputs.
+        inputs: the same as one value.
+        marks: by widget key, from the report and from what could not be read.
+        program: the lines of Python that the inputs stand for.
+    """
+    section(fill(CELL))
+    with st.container(border=True):
+        st.selectbox(_label("cell"), tuple(KINDS), key=state.key("cell"), help=fill(CELL_HELP))
+        draw_marks(marks, state.key("cell"))
+        _pair(state, marks, ("in_features", "hidden_features"))
+        _pair(state, marks, ("batch", "seed"), {"batch": fill(BATCH_HELP), "seed": fill(SEED_HELP)})
+    section(fill(CARRY))
+    with st.container(border=True):
+        _carry(state, inputs, marks)
+    section(fill(INPUT))
+    with st.container(border=True):
+        _input(state, inputs, marks)
+    if program:
+        section(fill(CODE))
+        st.code(program, language="python", wrap_lines=True)
+
+
+def _label(name: str) -> str:
+    return fill(FIELDS.field(name).label)
+
+
+def _pair(
+    state: PageState, marks: Mapping[str, list[Mark]], names: tuple[str, str], helps: Mapping[str, str] | None = None
+) -> None:
+    for column, name in zip(st.columns(2), names, strict=True):
+        with column:
+            _whole(state, name, (helps or {}).get(name))
+    draw_marks(marks, *(state.key(name) for name in names))
+
+
+def _whole(state: PageState, name: str, text: str | None = None) -> None:
+    field = FIELDS.field(name)
+    seeds = field.low == 0
+    st.number_input(
+        _label(name),
+        key=state.key(name),
+        step=1,
+        min_value=0 if seeds else None,
+        max_value=int(field.high) if seeds and field.high is not None else None,
+        help=text,
+    )
+
+
+def _carry(state: PageState, inputs: CellInputs, marks: Mapping[str, list[Mark]]) -> None:
+    st.segmented_control(
+        _label("carry"),
+        CARRIES,
+        key=state.key("carry"),
+        format_func=lambda name: fill(CARRY_WORDS[name]),
+        required=True,
+        on_change=_fill_typed,
+        args=(state, inputs),
+    )
+    draw_marks(marks, state.key("carry"))
+    if inputs.carry != "typed":
+        _whole(state, "carry_seed", fill(CARRY_SEED_HELP))
+        draw_marks(marks, state.key("carry_seed"))
+        return
+    for part in KINDS[inputs.cell].parts:
+        name = f"carry_{part}"
+        st.text_area(_label(name), key=state.key(name), height=TYPED_HEIGHT, help=fill(ROWS_HELP))
+        draw_marks(marks, state.key(name))
+
+
+def _input(state: PageState, inputs: CellInputs, marks: Mapping[str, list[Mark]]) -> None:
+    st.segmented_control(
+        _label("input"),
+        INPUTS,
+        key=state.key("input"),
+        format_func=lambda name: fill(INPUT_WORDS[name]),
+        required=True,
+        on_change=_fill_numbers,
+        args=(state, inputs),
+    )
+    draw_marks(marks, state.key("input"))
+    if inputs.input == "noise":
+        _whole(state, "input_seed")
+    if inputs.input == "table":
+        array_editor(state, across=fill(EXAMPLE), alt=fill(TABLE))
+    if inputs.input == "paste":
+        st.text_area(_label("numbers"), key=state.key("numbers"), height=TYPED_HEIGHT, help=fill(ROWS_HELP))
+    draw_marks(marks, state.key("numbers"))
+
+
+# --- what typed inputs begin with -----------------------------------------------------------------------------------
+
+
+#: Rows and columns that are written down for somebody to edit.
+_MOST = 16
+
+
+def _fill_typed(state: PageState, inputs: CellInputs) -> None:
+    """Whoever turns to typed numbers finds zeros of the right shape there, not an empty box and a complaint."""
+    if st.session_state.get(state.key("carry")) != "typed":
+        return
+    zeros = written(np.zeros((_size(inputs.batch), _size(inputs.hidden_features))))
+    empty = [f"carry_{part}" for part in KINDS[inputs.cell].parts if not getattr(inputs, f"carry_{part}").strip()]
+    state.write({**state.values, "carry": "typed", **dict.fromkeys(empty, zeros)})
+
+
+def _fill_numbers(state: PageState, inputs: CellInputs) -> None:
+    """The same for the input: the ones or the noise that were there. Table and text are two views of one input."""
+    chosen = st.session_state.get(state.key("input"))
+    if chosen in TYPED and chosen != inputs.input:
+        numbers = _numbers_for(inputs, table=chosen == "table")
+        state.write({**state.values, "input": chosen, "numbers": inputs.numbers if numbers is None else numbers})
+
+
+def _numbers_for(inputs: CellInputs, *, table: bool) -> str | None:
+    """What the typed input begins with; None where it stays as it was typed, with its message if it has one."""
+    if inputs.numbers.strip():
+        if inputs.input not in TYPED:
+            return None
+        try:
+            return written(typed_rows(inputs, "numbers"), table=table)
+        except UnreadableError:
+            return None
+    made = build(replace(inputs, break_input=NONE)).trial
+    if made is not None and max(inputs.in_features, inputs.batch) <= _MOST:
+        return written(made.inputs, table=table)
+    return written(np.ones((_size(inputs.batch), _size(inputs.in_features))), table=table)
+
+
+def _size(asked: int) -> int:
+    """A size to write down, whatever was asked for."""
+    return min(max(asked, 1), _MOST)

@@ -1,0 +1,78 @@
+"""What every page stands in: the style sheet, the name at the top of the sidebar, section headings, calm failure."""
+
+from __future__ import annotations
+
+import html
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import RerunException, StopException
+
+from core.base.text import fill
+
+NAME = "Carry Lab"
+CLAIM = "scan and cells, seen"
+FAILED = "Carry Lab failed here, not you. Your inputs are kept; change one, or reload the page. ({kind})"
+
+_STYLE = Path(__file__).parent / "style.css"
+_LOG = logging.getLogger("carry_lab")
+
+
+@st.cache_resource(show_spinner=False)
+def warmed() -> bool:
+    """Once per process: compile what the first page needs and freeze the heap (FACTS.md: reruns cost 5 to 90 x less)."""
+    from core.runners.warmup import warm_up
+
+    warm_up()
+    return True
+
+
+@st.cache_resource(show_spinner=False)
+def _style() -> str:
+    return f"<style>{_STYLE.read_text(encoding='utf-8')}</style>"
+
+
+def page_style() -> None:
+    """The few rules of CSS that Streamlit's theme does not know: colours by role, the strip, the cards."""
+    st.html(_style())
+
+
+def sidebar_name() -> None:
+    """The name above the navigation."""
+    with st.sidebar:
+        st.html(f'<div class="cl-name">{fill(NAME)}<span>{fill(CLAIM)}</span></div>')
+
+
+def section(title: str, *, hint: str = "") -> None:
+    """A small heading over a panel, a real h2 for screen readers."""
+    small = f"<small>{html.escape(hint)}</small>" if hint else ""
+    st.html(f'<h2 class="cl-section">{html.escape(title)} {small}</h2>')
+
+
+@contextmanager
+def calm(place: str) -> Iterator[None]:
+    """Turns an exception of ours into an inline sentence. The log gets its type and place, never a user's value."""
+    try:
+        yield
+    except (RerunException, StopException):
+        raise
+    except Exception as error:  # noqa: BLE001  # a page never shows a traceback, whatever we got wrong
+        frame = error.__traceback__
+        while frame is not None and frame.tb_next is not None:
+            frame = frame.tb_next
+        line = f"{frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}" if frame is not None else "?"
+        _LOG.error("%s in %s at %s", type(error).__name__, place, line)
+        st.error(fill(FAILED, kind=type(error).__name__))
+
+
+def calmly[**P](place: str, draw: Callable[P, None]) -> Callable[P, None]:
+    """`draw` inside `calm(place)`."""
+
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
+        with calm(place):
+            draw(*args, **kwargs)
+
+    return wrapped

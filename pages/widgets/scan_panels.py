@@ -1,0 +1,152 @@
+"""The left side of the Scan page: step, sequence, init, and the rare inputs under More."""
+
+from __future__ import annotations
+
+import html
+
+import streamlit as st
+
+from core.base.text import fill
+from core.inputs.generate import GENERATORS
+from core.inputs.preset import init_leaves, takes_numbers
+from core.inputs.scan_check import Checked
+from core.steps.library import STEPS
+from core.steps.step import XKind
+from pages.widgets.array_editor import array_editor
+from pages.widgets.controls import Controls
+from pages.widgets.frame import section
+
+STEP, SEQUENCE, INIT, SCAN, MORE = "Step", "Sequence xs", "Init", "Scan", "More"
+MORE_LABEL = "More: weak type, unroll, length, xs as a list"
+CARRY_IS, X_IS = "carry: {text}", "x: {text}"
+SOURCES = {"table": "a table to edit", "paste": "text or a paste", "generate": "a generator"}
+AXES = {"unsaid": "not said", "time": "time first: (T, B, F)", "batch": "batch first: (B, T, F)"}
+PASTE_HINT = "1, 2, 3   or a line a step   or [[1, 2], [3, 4]]"
+TABLE_HINT = "Edit the cells; nan and inf are numbers too."
+FAULTY = "✗ {title} (breaks {code})"
+NO_XS = "This step takes no xs: the scan is as long as its length says."
+KEYS_XS = "xs holds one random key for each step, drawn from the seed."
+T, B, F = "length T", "batch B", "features F"
+SIZES_HINT = "0: no such axis"
+LIST_HINT = "Hand xs over as a Python list of its rows instead of one array."
+WEAK = "weak: a Python number"
+WEAK_HINT = "A Python number has no dtype of its own: the step decides."
+LENGTH_HINT = "Empty: as long as xs."
+UNROLL_HINT = "How many steps one turn of the compiled loop does."
+
+
+def step_panel(controls: Controls, checked: Checked) -> None:
+    """The step: choice, code, formula in words, its parameters."""
+    section(fill(STEP))
+    with st.container(border=True, key="scan_step_panel"):
+        titles = {
+            name: step.title if not step.right else fill(FAULTY, title=step.title, code=step.breaks)
+            for name, step in STEPS.items()
+        }
+        controls.choice("step", titles)
+        step = checked.step
+        st.code(step.code, language="python")
+        st.html(_described(step.formula, step.carry_doc, step.x_doc))
+        for param in step.params:
+            controls.slider(f"param_{param.name}", param.step, hint=param.doc)
+
+
+def _described(formula: str, carry: str, x: str) -> str:
+    return (
+        f'<p class="cl-formula"><b>{html.escape(formula)}</b></p>'
+        f'<p class="cl-quiet"><span class="cl-role-c">{html.escape(fill(CARRY_IS, text=carry))}</span> · '
+        f'<span class="cl-role-x">{html.escape(fill(X_IS, text=x))}</span></p>'
+    )
+
+
+def sequence_panel(controls: Controls, checked: Checked) -> None:
+    """xs: a table, text, or a generator; its dtype and what its axes mean."""
+    section(fill(SEQUENCE))
+    kind, values = checked.step.x, checked.values
+    with st.container(border=True, key="scan_sequence_panel"):
+        if kind is XKind.NONE:
+            st.caption(fill(NO_XS))
+            controls.text("length_argument")
+            controls.under("numbers")
+            return
+        if kind is XKind.KEY:
+            st.caption(fill(KEYS_XS))
+            left, right = st.columns(2)
+            with left:
+                controls.whole("length", fill(T))
+            with right:
+                controls.whole("seed")
+            controls.under("numbers")
+            return
+        _numbers(controls, str(values["source"]))
+
+
+def _numbers(controls: Controls, source: str) -> None:
+    left, middle, right = st.columns([1.25, 0.8, 0.95])
+    with left:
+        controls.choice("source", SOURCES)
+    with middle:
+        controls.whole("length", fill(T))
+    with right:
+        controls.choice("dtype")
+    if source == "table":
+        array_editor(controls.state)
+        controls.under("numbers")
+        st.caption(fill(TABLE_HINT))
+    elif source == "paste":
+        controls.area("numbers", placeholder=fill(PASTE_HINT))
+        st.caption(fill(PASTE_HINT))
+    else:
+        _generator(controls)
+    if source != "table" or "\n" in str(controls.state.values["numbers"]):
+        controls.choice("axes", AXES)
+
+
+def _generator(controls: Controls) -> None:
+    controls.choice("generator", {g.id: g.label for g in GENERATORS})
+    left, middle, right = st.columns(3)
+    with left:
+        controls.whole("batch", fill(B), hint=fill(SIZES_HINT))
+    with middle:
+        controls.whole("features", fill(F), hint=fill(SIZES_HINT))
+    with right:
+        controls.whole("seed")
+    chosen = controls.state.values["generator"]
+    st.caption(next(g.formula for g in GENERATORS if g.id == chosen))
+
+
+def init_panel(controls: Controls, checked: Checked) -> None:
+    """Init, leaf by leaf."""
+    section(fill(INIT))
+    with st.container(border=True, key="scan_init_panel"):
+        for leaf in init_leaves(checked.step):
+            left, right = st.columns([1.25, 1])
+            with left:
+                controls.text(leaf.name, leaf.label)
+            with right:
+                controls.choice(f"{leaf.name}_dtype", label=fill("dtype"))
+
+
+def scan_panel(controls: Controls, checked: Checked) -> None:
+    """Reverse, and the rare inputs: weak, unroll, length, a list."""
+    section(fill(SCAN))
+    names = ["length_argument", "unroll", "as_list", *(f"{leaf.name}_weak" for leaf in init_leaves(checked.step))]
+    marked = any(controls.marks.get(controls.state.key(name)) for name in names)
+    with st.container(border=True, key="scan_scan_panel"):
+        controls.flag("reverse")
+        with st.expander(fill(MORE_LABEL), expanded=marked or _not_default(controls, names)):
+            left, right = st.columns(2)
+            with left:
+                controls.text("unroll", hint=fill(UNROLL_HINT))
+            if checked.step.x is not XKind.NONE:
+                with right:
+                    controls.text("length_argument", placeholder=fill("from xs"), hint=fill(LENGTH_HINT))
+            if takes_numbers(checked.step):
+                controls.flag("as_list", hint=fill(LIST_HINT))
+            for leaf in init_leaves(checked.step):
+                controls.flag(f"{leaf.name}_weak", f"{leaf.label}, {fill(WEAK)}", hint=fill(WEAK_HINT))
+
+
+def _not_default(controls: Controls, names: list[str]) -> bool:
+    values, table = controls.state.values, controls.state.table
+    return any(values[name] != table.field(name).default for name in names)

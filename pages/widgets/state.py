@@ -1,0 +1,226 @@
+"""The inputs of one page: session state, link and undo, all driven by the page's field table.
+
+Values are kept under a name of our own besides the widgets' keys, because Streamlit forgets the state of a widget that
+a run did not draw (another page, a closed section). Everything lives in this session's state and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from core.base.text import fill
+from core.base.violation import FieldEdit
+from core.inputs.fields import FieldTable, InputField, Kind, Value, changed
+
+UNDO = "Undo: {title}"
+APPLIED = "Done: {title}."
+YES, NO = "on", "off"
+EMPTY = "(empty)"
+
+_ENTERED = "page:entered"
+_CURRENT = "page:current"
+
+
+def enter_page(url_path: str) -> None:
+    """Called by the frame before a page runs: remembers whether the page was just opened (its link counts only then)."""
+    st.session_state[_ENTERED] = st.session_state.get(_CURRENT) != url_path
+    st.session_state[_CURRENT] = url_path
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """What the last button changed: its title, the values before it and those it set."""
+
+    title: str
+    before: Mapping[str, Value]
+    after: Mapping[str, Value]
+
+
+class PageState:
+    """The inputs of one page in this session.
+
+    Use: ``state = PageState("lstm", lambda given: LSTM_FIELDS); values = state.begin()`` once, at the top of the view,
+    before any widget. Widgets are then drawn with ``key=state.key(name)`` and *without* a value.
+    Buttons call ``state.edit(FieldEdit({...}), title)`` from ``on_click``.
+    """
+
+    def __init__(
+        self,
+        page: str,
+        table_for: Callable[[Mapping[str, object]], FieldTable],
+        *,
+        link_table: Callable[[Mapping[str, str]], FieldTable] | None = None,
+        follow: Callable[[Mapping[str, Value], Mapping[str, Value]], dict[str, Value]] | None = None,
+    ) -> None:
+        """The state of page `page`.
+
+        Args:
+            page: its name, the prefix of its widget keys.
+            table_for: the field table for some values: it may depend on them.
+            link_table: the same for what a link says; `table_for` where the two need not differ.
+            follow: the values after an edit by hand, where one input follows another (T the typed numbers).
+        """
+        self.page = page
+        self._table_for = table_for
+        self._link_table = link_table or table_for
+        self._follow = follow or (lambda before, edits: table_for({**before, **edits}).complete({**before, **edits}))
+        self._memo: tuple[dict[str, Value], FieldTable] | None = None
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    @property
+    def values(self) -> dict[str, Value]:
+        """The value of every field, as of `begin` or the last edit."""
+        return dict(st.session_state.get(self._name("values"), {}))
+
+    @property
+    def table(self) -> FieldTable:
+        """The field table for the current values."""
+        values = self.values
+        if self._memo is None or self._memo[0] != values:
+            self._memo = (values, self._table_for(values))
+        return self._memo[1]
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Sentences about what the link said and could not have; gone once something is changed."""
+        return tuple(st.session_state.get(self._name("refused"), ()))
+
+    @property
+    def revision(self) -> int:
+        """Counts the writes that did not come from a widget: part of the key of an editor that keeps edits itself."""
+        return int(st.session_state.get(self._name("revision"), 0))
+
+    @property
+    def undo(self) -> Undo | None:
+        """What the last button did, as long as nobody changed those inputs since."""
+        undo: Undo | None = st.session_state.get(self._name("undo"))
+        if undo is None or changed(self.values, undo.after, undo.after):
+            return None
+        return undo
+
+    def key(self, name: str) -> str:
+        """The stable widget key of a field."""
+        return f"{self.page}_{name}"
+
+    def begin(self) -> dict[str, Value]:
+        """Settle the values of this run: from the link when the page was just opened with one, else from the widgets.
+
+        Also gives every widget key its value, so that widgets need none. Never raises for what a link or widget holds.
+        """
+        known = self._name("values") in st.session_state
+        params = {k: v for k, v in st.query_params.items() if k not in _STREAMLIT_PARAMS}
+        if params and (st.session_state.get(_ENTERED, True) or not known):
+            read = self._link_table(params).from_link(params)
+            self._store(self._follow(read.values, {}))
+            st.session_state[self._name("refused")] = read.refused
+        elif not known:
+            self._store(self._table_for({}).defaults())
+        else:
+            self._take_from_widgets()
+        self._seed_widgets()
+        self._write_link()
+        return self.values
+
+    @property
+    def link_problem(self) -> str:
+        """A sentence when the state is too long for a link, else ""."""
+        return self.table.to_link(self.values).problem
+
+    # --- writing ----------------------------------------------------------------------------------------------------
+
+    def edit(self, edit: FieldEdit, title: str) -> None:
+        """For `on_click`: give these fields these values, exactly, and remember how to undo it."""
+        before = self.values
+        after = self._complete({**before, **edit.values})
+        names = set(before) | set(after)
+        self.write(after)
+        touched = changed(before, after, sorted(names))
+        st.session_state[self._name("undo")] = Undo(
+            title, {n: before[n] for n in touched if n in before}, {n: after[n] for n in touched if n in after}
+        )
+
+    def undo_last(self) -> None:
+        """For `on_click`: what `edit` changed gets its values back."""
+        undo = self.undo
+        if undo is not None:
+            self.write({**self.values, **undo.before})
+            st.session_state.pop(self._name("undo"), None)
+
+    def write(self, values: Mapping[str, object]) -> None:
+        """Set all fields (what is missing or impossible gets its default), widgets included."""
+        self._store(self._complete(values))
+        st.session_state[self._name("revision")] = self.revision + 1
+        st.session_state.pop(self._name("refused"), None)
+        for name, value in self.values.items():
+            st.session_state[self.key(name)] = value
+
+    def set_quietly(self, name: str, value: Value) -> None:
+        """Set one field from a widget that keeps its own edits (a table), without a new revision."""
+        self._store(self._follow(self.values, {name: value}))
+        for changed_name, new in self.values.items():
+            st.session_state[self.key(changed_name)] = new
+
+    # --- showing ----------------------------------------------------------------------------------------------------
+
+    def changes(self, edit: FieldEdit) -> tuple[tuple[str, str, str], ...]:
+        """What an edit changes, for a reader: (label, old value, new value) of each input that differs."""
+        before = self.values
+        after = self._complete({**before, **edit.values})
+        old, new = self.table, self._table_for(after)
+        out = []
+        for name in changed(before, after, dict.fromkeys([*after, *before])):
+            field = new.field(name) if new.has(name) else old.field(name)
+            out.append((field.label, shown(field, before.get(name)), shown(field, after.get(name))))
+        return tuple(out)
+
+    def _complete(self, values: Mapping[str, object]) -> dict[str, Value]:
+        return self._table_for(values).complete(values)
+
+    def _take_from_widgets(self) -> None:
+        values = self.values
+        given: dict[str, Value] = {n: st.session_state.get(self.key(n), v) for n, v in values.items()}
+        edits = {name: given[name] for name in changed(values, given, values)}
+        if not edits:
+            return
+        new = self._follow(values, edits)
+        self._store(new)
+        st.session_state.pop(self._name("refused"), None)
+        if changed({**values, **edits}, new, new):
+            # Something followed that no widget said: an editor that keeps edits itself must begin anew.
+            st.session_state[self._name("revision")] = self.revision + 1
+
+    def _seed_widgets(self) -> None:
+        # Only where it differs: writing an equal value would make the browser drop what is being typed.
+        for name, value in self.values.items():
+            key = self.key(name)
+            if key not in st.session_state or st.session_state[key] != value:
+                st.session_state[key] = value
+
+    def _write_link(self) -> None:
+        params = self.table.to_link(self.values).params
+        kept = {k: v for k, v in st.query_params.items() if k in _STREAMLIT_PARAMS}
+        if dict(st.query_params) != {**kept, **params}:
+            st.query_params.from_dict({**kept, **params})
+
+    def _store(self, values: Mapping[str, Value]) -> None:
+        st.session_state[self._name("values")] = dict(values)
+
+    def _name(self, what: str) -> str:
+        return f"{self.page}:{what}"
+
+
+#: Query parameters that belong to Streamlit itself.
+_STREAMLIT_PARAMS = frozenset({"embed", "embed_options"})
+
+
+def shown(field: InputField, value: Value | None) -> str:
+    """A value as a card writes it."""
+    if value is None or value == "":
+        return fill(EMPTY)
+    if field.kind is Kind.FLAG:
+        return fill(YES if value else NO)
+    return str(value)

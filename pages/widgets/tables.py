@@ -1,0 +1,60 @@
+"""Small tables as HTML: a header row, one colour per role, monospaced where types and numbers stand."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+
+import streamlit as st
+
+from core.base.text import fill
+from core.inputs.scan_check import INIT, NEW_CARRY, YS, Checked, LeafRow, X, Y
+from core.plots.scan_view import result_rows
+
+LEAF_HEAD = ("leaf", "path", "type", "axes", "weak")
+RESULT_HEAD = ("", "path", "type", "value")
+YES, NO = "yes", "no"
+DIFFERS = "differs from init"
+_ROLE = {INIT: "c", NEW_CARRY: "c", X: "x", "xs": "x", Y: "y", YS: "y", "final carry": "c"}
+
+
+def table_html(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of cells that are HTML already."""
+    top = "".join(f"<th>{html.escape(fill(word))}</th>" for word in head)
+    body = "".join(
+        f'<tr><th scope="row">{first}</th>' + "".join(f'<td class="cl-mono">{cell}</td>' for cell in cells) + "</tr>"
+        for first, *cells in rows
+    )
+    return f'<div class="cl-scroll"><table class="cl-table"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def role_html(role: str) -> str:
+    """A role in its colour."""
+    return f'<span class="cl-role-{_ROLE.get(role, "c")}">{html.escape(fill(role))}</span>'
+
+
+def leaf_table(checked: Checked) -> None:
+    """Every leaf: path, shape and dtype, weak type, for init, x, new carry, y and stacked ys."""
+    axes = any(row.axes for row in checked.leaves)
+    head = [word for word in LEAF_HEAD if axes or word != "axes"]
+    st.html(table_html(head, (_leaf(row, axes) for row in checked.leaves)))
+
+
+def _leaf(row: LeafRow, axes: bool) -> list[str]:
+    weak = row.type.aval is not None and row.type.aval.weak
+    kind = html.escape(str(row.type))
+    if row.broken:
+        kind = f'<span class="cl-no">✗ {kind}</span> <small>{fill(DIFFERS)}</small>'
+    cells = [role_html(row.role), html.escape(row.path), kind]
+    return [*cells, *([html.escape(row.axes)] if axes else []), fill(YES if weak else NO)]
+
+
+def result_table(checked: Checked) -> None:
+    """The final carry and ys, written out."""
+    if checked.result is None:
+        return
+    rows = (
+        [role_html(role), html.escape(path), html.escape(kind), f'<span class="cl-value">{html.escape(value)}</span>']
+        for role, path, kind, value in result_rows(checked.result)
+    )
+    st.html(table_html(RESULT_HEAD, rows))

@@ -1,0 +1,25 @@
+"""The carry over time: the figure, its words, and its numbers as a table on demand."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.base.results import ScanResult
+from core.base.text import fill
+from core.plots.trajectory import trajectory
+
+CHART = "scan_trajectory"
+NUMBERS = "The numbers as a table"
+_CONFIG = {"displayModeBar": False, "scrollZoom": False}
+
+
+def trajectory_panel(result: ScanResult) -> None:
+    """The trajectory of one run."""
+    plot = trajectory(result.carries)
+    if plot.figure is not None:
+        st.plotly_chart(plot.figure, key=CHART, width="stretch", config=_CONFIG, alt=plot.alt)
+    for note in plot.notes:
+        st.caption(note)
+    shown = st.expander(fill(NUMBERS), key="scan_numbers_table", on_change="rerun")
+    if shown.open:
+        shown.dataframe(plot.table, hide_index=True, height=260)
