@@ -54,7 +54,7 @@ imports: install-test ## imports go one way
 	$(VENV)/bin/lint-imports --no-logo
 
 bench: install-test ## the benchmarks
-	$(PYTHON) -m pytest tests/bench -p no:xdist
+	$(PYTHON) -m pytest tests/bench -p no:xdist -s -o python_files='bench_*.py'
 
 lock: ## compile both locks anew from pyproject.toml (needs uv)
 	@sh deploy/lock.sh

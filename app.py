@@ -17,7 +17,10 @@ PAGES = {
     ),
 }
 
-st.set_page_config(page_title=NAME, page_icon="➿", layout="wide")
+#: In pixels.
+SIDEBAR_WIDTH = 200
+
+st.set_page_config(page_title=NAME, page_icon="➿", layout="wide", initial_sidebar_state=SIDEBAR_WIDTH)
 page = st.navigation(
     {
         group: [st.Page(script, title=title, url_path=path, default=not path) for script, title, path in pages]

@@ -9,6 +9,7 @@ Settings that hold for every way of starting are in `.streamlit/config.toml`; on
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import http.client
 import ipaddress
@@ -22,6 +23,7 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TextIO, cast
 
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULT_HOST = "127.0.0.1"
@@ -258,6 +260,32 @@ def announce(host: str, port: int) -> None:
     print(banner(host, port, encoding=sys.stdout.encoding), flush=True)
 
 
+class PatientStream:
+    """A text stream that goes on when nobody reads it any more.
+
+    Streamlit prints when it is told to stop; with `make run | tee log` and Ctrl+C the reader is gone first, the print
+    fails, and the server would never stop.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Writes, or lets the text go."""
+        try:
+            return self._stream.write(text)
+        except BrokenPipeError:
+            return len(text)
+
+    def flush(self) -> None:
+        """Flushes, or lets the text go."""
+        with contextlib.suppress(BrokenPipeError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def keep_values_out_of_logs() -> None:
     """Log an exception by its type and place, without its text: the text may quote what a visitor typed."""
     make_record = logging.getLogRecordFactory()
@@ -293,11 +321,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options += ["--server.fileWatcherType=auto", "--client.showErrorDetails=full", "--logger.level=info"]
     else:
         keep_values_out_of_logs()
+    sys.stdout, sys.stderr = cast(TextIO, PatientStream(sys.stdout)), cast(TextIO, PatientStream(sys.stderr))
     # Streamlit finds .streamlit/config.toml by the working directory.
     os.chdir(ROOT)
     threading.Thread(target=announce, args=(host, port), daemon=True).start()
 
+    from streamlit.runtime.pages_manager import PagesManager
     from streamlit.web import cli
+
+    # Streamlit takes the folder `pages` for its old way of navigation until st.navigation has run once in the process:
+    # the very first visitor, on a deep link, would be told "Page not found" over the right page.
+    PagesManager.uses_pages_directory = False
 
     cli.main(["run", str(ROOT / "app.py"), *options], prog_name="streamlit", standalone_mode=False)
     return 0

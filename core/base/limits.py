@@ -27,7 +27,11 @@ _TABLE = (
     Limit("typed_text", 1_000_000, "characters", "read from one paste before its numbers are counted"),
     Limit("programs", 32, "programs", "compiled and kept; FACTS: unbounded, a process dies of its memory maps"),
     Limit("eager_programs", 5_000, "programs", "of operations run without jit, before JAX's own caches are dropped"),
+    Limit(
+        "unroll", 32, "steps", "copies of the step in one program: 16 compile in 0.3 s, 128 in 3 to 8, 512 in a minute"
+    ),
     Limit("check_steps", 64, "steps", "of the Python loop beside the result unless all are asked for"),
+    Limit("kept", 16_777_216, "elements", "of one scan in a script: its carries over time, kept to be drawn"),
     Limit("url_text", 8_192, "characters", "of state in a link"),
 )
 

@@ -39,8 +39,10 @@ class Because:
 class Places:
     """Places by role. A role may be narrowed by a path (``init:carry[0]``); looking one up falls back to the role.
 
-    Roles of a scan: ``step``, ``return``, ``init``, ``init_dtype``, ``xs``, ``length``, ``unroll``, ``reverse``, ``scan``.
-    Roles of a cell: ``cell``, ``cell_rngs``, ``carry_shape``, ``carry_rngs``, ``carry``, ``input``.
+    Roles of a scan: ``step``, ``return``, ``init``, ``init_dtype``, ``xs``, ``length``, ``unroll``, ``reverse``, ``scan``;
+    in a script ``xs`` is the argument and ``xs_bound`` the expression it was bound to (``init`` is that of init).
+    Roles of a cell: ``cell``, ``cell_rngs``, ``carry_shape``, ``carry_rngs``, ``carry``, ``input``; in a script also the
+    whole calls, ``cell_call``, ``carry_call`` and ``call`` (the step's).
     """
 
     by_role: Mapping[str, Place] = field(default_factory=dict)

@@ -12,7 +12,10 @@ from core.base.avals import LeafType
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """One leaf over time: `values` has a leading axis of steps in visiting order (T for x and y, T + 1 for a carry)."""
+    """One leaf over time: `values` has a leading axis of steps in visiting order (T for x and y, T + 1 for a carry).
+
+    Typed PRNG keys stand there as their raw data: then `type` says so (``key<fry>``) and `values` has one axis more.
+    """
 
     path: str
     type: LeafType

@@ -1,8 +1,8 @@
 """The numbers that prove a silent fault of a cell: something of one example is changed, and others are watched.
 
-Each function here is the `of` of a `Measure`: it takes a subject of any kind (the one at fault, or the mended one), takes
-the same step of the same cell again on the learner's own numbers, and returns one number. Values are changed by 0.1, on
-the host. A subject that cannot be measured raises ValueError, and then there is no proof to show.
+Each function here is the `of` of a `Measure`: it takes a subject of any kind (the one at fault, or the mended one),
+takes the same step of the same cell again on the learner's own numbers, and returns one number. Values are changed by
+0.1, on the host. A subject that cannot be measured raises ValueError, and then there is no proof to show.
 """
 
 from __future__ import annotations
@@ -37,8 +37,10 @@ def concrete_step(subject: Subject, index: int) -> StepEvent:
         events = run_trial(subject)
     elif isinstance(subject, CellLog):
         events = subject.events
-    else:
+    elif isinstance(subject, ScanCall):
         events = _first_step(subject)
+    else:
+        raise ValueError("it has no step of a cell")
     if index >= len(events.steps) or events.steps[index].error is not None:
         raise ValueError("the cell took no such step")
     event = events.steps[index]
@@ -173,14 +175,14 @@ def examples_moved(index: int, what: str) -> Callable[[Subject], float]:
     return of
 
 
-def units_moved(index: int) -> Callable[[Subject], float]:
-    """How many units of the new c of the first example move when the first number of c is changed."""
+def numbers_moved(index: int) -> Callable[[Subject], float]:
+    """How many numbers of the new c move when the first number of c is changed."""
 
     def of(subject: Subject) -> float:
         event = concrete_step(subject, index)
         c, h = event.carry
         new, _ = again(event, carry=(nudged(c, lambda a: a.reshape(-1)[:1]), h))
-        return float((np.abs(_rows(host(new[0]))[0] - _rows(host(again(event)[0][0]))[0]) > NOISE).sum())
+        return float((np.abs(host(new[0]) - host(again(event)[0][0])) > NOISE).sum())
 
     return of
 

@@ -7,14 +7,14 @@ the mended one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from core.base.outcome import Outcome, RawError, Report
 from core.base.violation import FieldEdit, Fix, Proof, Severity, TextEdit, Violation
 from core.contract.facts import Facts, ScanFacts, facts_of
-from core.contract.rule import Finding, Jax, Repair, Rule, Stage, all_rules
+from core.contract.rule import Finding, Jax, Measure, Repair, Rule, Stage, all_rules
 from core.contract.subject import Subject
 
 
@@ -85,18 +85,38 @@ def diagnose(subject: Subject, rules: Iterable[Rule] | None = None, *, late: boo
 
     `late` adds the stage that a check before the plot leaves out.
     """
-    facts = facts_of(subject)
+    return diagnose_facts(facts_of(subject), rules, (*BEFORE_RUN, Stage.RUN, *((Stage.LATE,) if late else ())))
+
+
+#: The stages that compute nothing: an abstract trace is enough for them.
+BEFORE_RUN = (Stage.LIMIT, Stage.INPUT, Stage.TRACE)
+
+
+def diagnose_facts(
+    facts: Facts, rules: Iterable[Rule] | None, stages: tuple[Stage, ...], before: Diagnosis | None = None
+) -> Diagnosis:
+    """Some stages of a pass over facts that are known already; `before` is the diagnosis of the stages before these.
+
+    A diagnosis whose last stage had no error has reached the stage after it.
+    """
+    if before is not None and (before.error is not None or _stops(before.found)):
+        return before
     chosen = [r for r in (all_rules() if rules is None else rules) if facts.on in r.on]
-    found: list[Found] = []
-    for stage in (Stage.LIMIT, Stage.INPUT, Stage.TRACE, Stage.RUN, *((Stage.LATE,) if late else ())):
+    found: list[Found] = [] if before is None else list(before.found)
+    for stage in stages:
         for rule in (r for r in chosen if r.stage is stage):
             found += [Found(rule, finding) for finding in rule.check(facts)]
-        if any(f.severity in (Severity.ERROR, Severity.LIMIT) for f in found):
+        if _stops(found):
             return Diagnosis(facts, _most_specific(found), stage)
         error = _raw(facts, stage)
         if error is not None:
             return Diagnosis(facts, _most_specific(found), stage, error)
-    return Diagnosis(facts, _most_specific(found), Stage.LATE if late else Stage.DONE)
+    reached = {Stage.TRACE: Stage.RUN, Stage.LATE: Stage.LATE}.get(stages[-1], Stage.DONE)
+    return Diagnosis(facts, _most_specific(found), reached)
+
+
+def _stops(found: Iterable[Found]) -> bool:
+    return any(f.severity in (Severity.ERROR, Severity.LIMIT) for f in found)
 
 
 def _raw(facts: Facts, stage: Stage) -> RawError | None:
@@ -116,20 +136,20 @@ def _raw(facts: Facts, stage: Stage) -> RawError | None:
 
 def _most_specific(found: list[Found]) -> tuple[Found, ...]:
     """Drop what a more specific rule already said of the same leaf."""
+    return tuple(f for f in found if not any(beats(winner, f) for winner in found if winner is not f))
 
-    def beaten(loser: Found) -> bool:
-        return any(
-            loser.rule.code in winner.rule.beats
-            and (
-                loser.finding.path in (winner.finding.path, *winner.finding.covers)
-                or not loser.finding.path
-                or not winner.finding.path
-            )
-            for winner in found
-            if winner is not loser
-        )
 
-    return tuple(f for f in found if not beaten(f))
+def beats(winner: Found, loser: Found) -> bool:
+    """Whether one finding says more precisely what the other says of the same leaf.
+
+    What JAX raises at is not hidden by less than that.
+    """
+    one, other = winner.finding, loser.finding
+    return (
+        loser.rule.code in winner.rule.beats
+        and (loser.severity is not Severity.ERROR or winner.severity is Severity.ERROR)
+        and (other.path in (one.path, *one.covers) or not other.path or not one.path)
+    )
 
 
 def check(subject: Subject, bench: Bench | None = None, rules: Iterable[Rule] | None = None) -> Report:
@@ -175,10 +195,16 @@ def _outcome(diagnosis: Diagnosis, violations: list[Violation]) -> Outcome:
 
 
 def _violation(found: Found, diagnosis: Diagnosis, bench: Bench, rules: tuple[Rule, ...]) -> Violation:
-    finding, rule = found.finding, found.rule
     tried = list(_verified(found, diagnosis, bench, rules))
+    proof = _proof(found.finding, diagnosis, tried[0][1] if tried else None)
+    return violation(found, diagnosis.facts, tuple(fix for fix, _ in tried), proof)
+
+
+def violation(found: Found, facts: Facts, fixes: tuple[Fix, ...], proof: Proof | None = None) -> Violation:
+    """A finding with its verified fixes and its proof, as a reader gets it."""
+    finding, rule = found.finding, found.rule
     unasked = found.severity in (Severity.NOTE, Severity.LIMIT)  # what is over a limit must not be run to hear JAX
-    raised = None if unasked else diagnosis.facts.jax
+    raised = None if unasked else facts.jax
     silent = finding.silent if finding.silent is not None else (rule.jax is Jax.SILENT or raised is None)
     return Violation(
         code=rule.code,
@@ -191,9 +217,9 @@ def _violation(found: Found, diagnosis: Diagnosis, bench: Bench, rules: tuple[Ru
         because=finding.because,
         expected=finding.expected,
         got=finding.got,
-        fixes=tuple(fix for fix, _ in tried),
+        fixes=fixes,
         jax_said=None if silent or raised is None else f"{raised.type}: {raised.text}",
-        proof=_proof(finding, diagnosis, tried[0][1] if tried else None),
+        proof=proof,
         path=finding.path,
     )
 
@@ -240,18 +266,18 @@ def _proof(finding: Finding, diagnosis: Diagnosis, mended: Subject | None) -> Pr
     if measure is None:
         return None
     subject = diagnosis.facts.subject
-    before = _number(measure.of, subject)
+    before = number_of(measure, subject)
     if before is None:
         return None
-    after = None if mended is None else _number(measure.of, mended)
+    after = None if mended is None else number_of(measure, mended)
     return Proof(measure.claim, before, after, measure.expected)
 
 
-def _number(of: Callable[[Any], float], subject: Subject) -> float | None:
+def number_of(measure: Measure, subject: Subject) -> float | None:
     """The measured number; None when it cannot be measured on this subject (then there is no proof to show)."""
     try:
-        return float(of(subject))
-    except Exception:  # a proof is a bonus: a subject it does not fit must not break the check
+        return float(measure.of(subject))
+    except Exception:  # noqa: BLE001  # a proof is a bonus: a subject it does not fit must not break the check
         return None
 
 

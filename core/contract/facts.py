@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -15,6 +15,9 @@ from core.base.results import ScanResult
 from core.contract.record import CellEvents, recording
 from core.contract.subject import MISSING, CellLog, CellTrial, ScanCall, Subject
 from core.contract.trace import Raised, StepTrace, same_structure, slice_aval, struct_of, trace_step
+
+if TYPE_CHECKING:
+    from core.contract.script_facts import ScriptFacts
 
 
 class ScanFacts:
@@ -86,7 +89,7 @@ class ScanFacts:
         init = tree_util.tree_unflatten(tree, [struct_of(v, dtype=d) for v, d in zip(leaves, dtypes, strict=True)])
         xs, x_tree = tree_util.tree_flatten(self.call.xs)
         avals: list[Any] = [jax.typeof(v) for v in xs]
-        return init, tree_util.tree_unflatten(x_tree, [abstract(a.shape[1:], a.dtype) for a in avals])
+        return init, tree_util.tree_unflatten(x_tree, [abstract(a.shape[1:], a.dtype, weak=a.weak_type) for a in avals])
 
     @cached_property
     def first_trace(self) -> StepTrace | Raised:
@@ -252,11 +255,17 @@ def _given(**kwargs: Any) -> dict[str, Any]:
     return {k: fresh(v) for k, v in kwargs.items() if v is not MISSING}
 
 
-type Facts = ScanFacts | CellFacts | LogFacts
+type Facts = ScanFacts | CellFacts | LogFacts | ScriptFacts
 
 
 def facts_of(subject: Subject) -> Facts:
     """The facts of any kind of subject."""
     if isinstance(subject, ScanCall):
         return ScanFacts(subject)
-    return CellFacts(subject) if isinstance(subject, CellTrial) else LogFacts(subject)
+    if isinstance(subject, CellTrial):
+        return CellFacts(subject)
+    if isinstance(subject, CellLog):
+        return LogFacts(subject)
+    from core.contract.script_facts import ScriptFacts  # it is about scans and cells, and rests on their facts
+
+    return ScriptFacts(subject)

@@ -9,7 +9,9 @@ float32. What counts here is a carry that *lost its motion*. The thresholds, and
 - `RUN` such steps one after the other. Keeps out a lone rounding at a turning point.
 - the carry's displacement is off by more than a tenth of the whole way that 64 bits travel. Keeps out everything that
   converges: an average at rest stops moving in float32 too, but it has come all the way before.
-- and off by at least one unit in the last place. Keeps out a start at the fixed point, where all motion is noise.
+- and off by at least one unit in the last place. Keeps out a start at the fixed point, where all motion is noise. Where
+  init itself was given as float64, less counts too (float64 would have kept it), if 64 bits move on steadily: one last
+  jump onto a fixed point is no motion.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import tree_util
 
 from core.base.results import ScanResult, Series
 from core.contract.facts import ScanFacts
@@ -34,6 +37,8 @@ RUN = 3
 UNRESOLVED = 0.25
 #: Part of the whole way that must be missing.
 MISSING_WAY = 0.1
+#: Off by this part of the carry is enough where init was given as float64: far above the noise of float64 itself.
+ASKED_OFF = 1e-10
 #: An increment of at most this many units in the last place makes a leaf worth the look in 64 bits.
 SUSPECT_ULPS = 4.0
 
@@ -47,6 +52,9 @@ EXACT = frozenset(
 MIXING = frozenset("xor shift_left shift_right_logical shift_right_arithmetic population_count clz".split())
 #: Operations that draw random bits: 64 bits draw others, so nothing can be compared.
 RANDOM = ("random_", "threefry", "rng_")
+#: A whole number beyond this, out of one step in 64 bits, is a mark (`iinfo(dtype).max`), not a result: a product of two
+#: int32 numbers is never larger.
+MARK = 1 << 62
 #: A whole-number factor from which a product is taken for a generator of pseudo-random numbers.
 MIXING_FACTOR = 1 << 16
 
@@ -159,7 +167,8 @@ def lost_motion(facts: ScanFacts) -> tuple[Lost, ...]:
         path = wide_path(facts.call, result).carries
     except Exception:  # noqa: BLE001  # a step that does not run in 64 bits cannot be compared
         return ()
-    found = (_lost(result.carries[i], steps[i], path[i]) for i in suspects)
+    given = tree_util.tree_leaves(facts.call.init)
+    found = (_lost(result.carries[i], steps[i], path[i], is_host_float64(given[i])) for i in suspects)
     return tuple(f for f in found if f is not None)
 
 
@@ -183,7 +192,12 @@ def _in_a_row(marks: Array) -> Array:
     return best >= need
 
 
-def _lost(series: Series, steps: Array, path: Array) -> Lost | None:
+def is_host_float64(leaf: Any) -> bool:
+    """Whether a leaf was explicitly given as float64 by the host: NumPy's, not a Python number."""
+    return isinstance(leaf, np.ndarray | np.generic) and leaf.dtype == np.float64
+
+
+def _lost(series: Series, steps: Array, path: Array, asked: bool) -> Lost | None:
     narrow = series.values.astype(np.float64)
     wanted, made = steps.astype(np.float64) - narrow[:-1], np.diff(narrow, axis=0)
     with np.errstate(invalid="ignore"):
@@ -191,7 +205,14 @@ def _lost(series: Series, steps: Array, path: Array) -> Lost | None:
         missing = np.abs((narrow - narrow[0]) - (path - path[0])).max(axis=0)
         way = np.abs(np.diff(path, axis=0)).sum(axis=0)
     unit = ulp(np.abs(narrow).max(axis=0), dtype_of(series))
-    bad = _in_a_row(unresolved) & (missing > MISSING_WAY * way) & (missing >= unit) & (unit > 0)
+    # beyond the largest number it is a mark (`finfo(dtype).max`), or N501's
+    held = np.abs(path).max(axis=0) <= largest(dtype_of(series))
+    seen = missing >= unit
+    if asked and dtype_of(series) == "float32":
+        moves = np.abs(np.diff(path, axis=0))
+        steady = (moves >= moves.max(axis=0) / 2).sum(axis=0) >= min(RUN, len(moves))
+        seen |= steady & (missing >= ASKED_OFF * np.abs(path).max(axis=0))
+    bad = _in_a_row(unresolved) & (missing > MISSING_WAY * way) & seen & (unit > 0) & held
     if not bad.any():
         return None
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(np.where(bad, missing, -1.0))), bad.shape))
@@ -285,6 +306,7 @@ def _wrapped(series: Series, got: Array, exact: Array, pure: bool) -> Wrapped | 
     bad = (exact < least) | (exact > most)
     if pure:
         bad |= exact != got.astype(np.int64)
+    bad &= (exact <= MARK) & (exact >= -MARK)
     if not bad.any():
         return None
     here = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))

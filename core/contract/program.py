@@ -75,7 +75,7 @@ def meets(program: Any, argument: int) -> frozenset[int]:
     jaxpr, consts = parts_of(program)
     sources = [_Source() for _ in consts] + [_Source(i == argument, i != argument) for i, _ in enumerate(jaxpr.invars)]
     met: set[int] = set()
-    _combine(jaxpr, sources, met)
+    _combine(jaxpr, sources, met, {})
     return frozenset(met)
 
 
@@ -87,9 +87,9 @@ class _Source:
     others: bool = False
 
 
-def _combine(jaxpr: Any, sources: list[_Source], met: set[int]) -> list[_Source]:
+def _combine(jaxpr: Any, sources: list[_Source], met: set[int], small: dict[Any, int]) -> list[_Source]:
+    """Follow the sources through a program. `small` keeps which values hold one number, spread over a shape."""
     env: dict[Any, _Source] = dict(zip((*jaxpr.constvars, *jaxpr.invars), sources, strict=True))
-    small: dict[Any, int] = {}  # the number of elements before a number was spread over a shape
 
     def read(atom: Any) -> _Source:
         return _Source() if hasattr(atom, "val") else env[atom]
@@ -99,16 +99,23 @@ def _combine(jaxpr: Any, sources: list[_Source], met: set[int]) -> list[_Source]
         opened = inner(eqn)
         if opened is not None:
             body, consts = parts_of(opened)
-            outputs = _combine(body, [*(_Source() for _ in consts), *inputs], met)
+            small |= {v: _held(atom, small) for v, atom in zip(body.invars, eqn.invars, strict=True)}
+            outputs = _combine(body, [*(_Source() for _ in consts), *inputs], met, small)
+            small |= {v: _held(atom, small) for v, atom in zip(eqn.outvars, body.outvars, strict=True)}
         else:
             if eqn.primitive.name in _COMBINE:
                 met |= _axes_met(eqn, inputs, small)
-            if eqn.primitive.name == "broadcast_in_dim" and not hasattr(eqn.invars[0], "val"):
-                before = eqn.invars[0]
-                small[eqn.outvars[0]] = small.get(before, before.aval.size)
+            if eqn.invars and all(_held(v, small) == 1 for v in eqn.invars):
+                small |= dict.fromkeys(eqn.outvars, 1)  # one number spread, cast, scaled: still one number
             outputs = [_Source(any(s.mine for s in inputs), any(s.others for s in inputs))] * len(eqn.outvars)
         env.update(zip(eqn.outvars, outputs, strict=True))
     return [read(v) for v in jaxpr.outvars]
+
+
+def _held(atom: Any, small: dict[Any, int]) -> int:
+    """How many numbers a value holds: 1 where it is one number, spread over a shape."""
+    size = int(atom.aval.size) if hasattr(atom.aval, "size") else 1
+    return size if hasattr(atom, "val") else small.get(atom, size)
 
 
 def _axes_met(eqn: Any, inputs: list[_Source], small: dict[Any, int]) -> set[int]:
@@ -117,7 +124,7 @@ def _axes_met(eqn: Any, inputs: list[_Source], small: dict[Any, int]) -> set[int
     for one, atom in zip(inputs, eqn.invars, strict=True):
         if not one.mine or one.others:
             continue
-        spread = hasattr(atom, "val") or small.get(atom, atom.aval.size) == 1
+        spread = _held(atom, small) == 1
         for other, against in zip(inputs, eqn.invars, strict=True):
             if other.others and not other.mine and (spread or contracts):
                 met |= set(against.aval.shape) - {1}
@@ -174,7 +181,7 @@ def before_cut(program: Any, args: list[Any], cuts: tuple[CutBack, ...]) -> list
     def read(atom: Any) -> Any:
         return atom.val if hasattr(atom, "val") else env[atom]
 
-    for eqn in jaxpr.eqns:
+    for eqn in (e for e in jaxpr.eqns if e.outvars):
         env.update(zip(eqn.outvars, bind(eqn, [read(v) for v in eqn.invars]), strict=True))
     return [read(cut.eqn.invars[0]) for cut in cuts]
 

@@ -30,7 +30,8 @@ PAIR_CELLS: tuple[type, ...] = (nnx.LSTMCell, nnx.OptimizedLSTMCell)
 class BuildEvent:
     """A cell was built. `rngs` is what was given (MISSING: nothing); `error` what it raised.
 
-    `surplus` are positional arguments beyond those that the cell takes (``LSTMCell(3, 4, rngs)``: rngs is keyword-only).
+    `surplus` are positional arguments beyond those that the cell takes: ``LSTMCell(3, 4, rngs)``, where rngs is
+    keyword-only.
     """
 
     cell_type: type

@@ -1,8 +1,8 @@
 """Repairs of a cell's carry, of its input, and of what it is built from.
 
-Each mends a trial of the cell page, or the init or xs of a scan whose step uses the cell; of a plain script's record there is
-nothing to mend without its source, so there it declines. As everywhere, the engine applies a repair and checks again
-before anybody sees it.
+Each mends a trial of the cell page, or the init or xs of a scan whose step uses the cell; of a plain script's record
+there is nothing to mend without its source, so there it declines. As everywhere, the engine applies a repair and
+checks again before anybody sees it.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ def input_shape(shape: tuple[int, ...], title: str = TITLE_INPUT_SHAPE) -> Repai
 
 def cell_rngs(given: Any, seed: int) -> Repair:
     """Build the cell with an `nnx.Rngs`: of the seed or key that was given, else of `seed`."""
-    fresh, title, value = _rngs(given, seed, TITLE_CELL_RNGS, TITLE_WRAP_CELL)
+    fresh, title, value = _rngs(given, "params", seed, TITLE_CELL_RNGS, TITLE_WRAP_CELL)
 
     def apply(subject: Subject) -> Subject | None:
         return replace(subject, rngs=fresh) if isinstance(subject, CellTrial) else None
@@ -274,7 +274,7 @@ def cell_rngs(given: Any, seed: int) -> Repair:
 
 def carry_rngs(given: Any, seed: int) -> Repair:
     """Give `initialize_carry` an `nnx.Rngs`: of the seed or key that was given, else of `seed`."""
-    fresh, title, value = _rngs(given, seed, TITLE_CARRY_RNGS, TITLE_WRAP_CARRY)
+    fresh, title, value = _rngs(given, "carry", seed, TITLE_CARRY_RNGS, TITLE_WRAP_CARRY)
 
     def apply(subject: Subject) -> Subject | None:
         return replace(subject, carry_rngs=fresh) if isinstance(subject, CellTrial) else None
@@ -284,7 +284,7 @@ def carry_rngs(given: Any, seed: int) -> Repair:
 
 def shape_first(shape: tuple[int, ...], given: Any, seed: int) -> Repair:
     """Put the arguments of `initialize_carry` in their order."""
-    fresh, _, value = _rngs(given, seed, TITLE_CARRY_RNGS, TITLE_WRAP_CARRY)
+    fresh, _, value = _rngs(given, "carry", seed, TITLE_CARRY_RNGS, TITLE_WRAP_CARRY)
 
     def apply(subject: Subject) -> Subject | None:
         if not isinstance(subject, CellTrial):
@@ -294,10 +294,10 @@ def shape_first(shape: tuple[int, ...], given: Any, seed: int) -> Repair:
     return Repair("carry_rngs", TITLE_ORDER, apply, "", value)
 
 
-def _rngs(given: Any, seed: int, title: str, wrap: str) -> tuple[Any, str, int | None]:
+def _rngs(given: Any, stream: str, seed: int, title: str, wrap: str) -> tuple[Any, str, int | None]:
     """A function that makes a fresh Rngs (it counts its draws), the button's text, and the seed where it is one."""
-    if stream_of(given, "carry") is not None:
-        return given, title, None
+    if stream_of(given, stream) is not None:
+        return given, wrap, None
     if is_seed(given):
         return lambda: nnx.Rngs(given), fill(title, seed=given), given
     if is_key(given):

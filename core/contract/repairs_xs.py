@@ -63,7 +63,7 @@ def stacked(rows: Any) -> Any:
 
 
 def _stack(leaves: tuple[Any, ...]) -> Any:
-    if all(isinstance(leaf, np.ndarray | np.generic | int | float | complex | bool) for leaf in leaves):
+    if all(isinstance(leaf, np.ndarray | np.generic | int | float | complex) for leaf in leaves):
         array = np.stack([np.asarray(leaf) for leaf in leaves])
         narrow = array.astype(jax.dtypes.canonicalize_dtype(array.dtype))
         if not (narrow == array).all() and (array.dtype.kind in "iu" or not np.isfinite(narrow).all()):
@@ -75,7 +75,7 @@ def _stack(leaves: tuple[Any, ...]) -> Any:
 def as_row(entry: Any) -> Any:
     """One entry of a list, its inner lists of numbers made arrays."""
     if isinstance(entry, list | tuple) and only_numbers(entry):
-        return np.asarray(entry)
+        return stacked(entry)
     if isinstance(entry, list | tuple) and entry:
         node = trees.node_of(entry)
         return node.rebuild({key: as_row(child) for key, child in node.children.items()})
@@ -92,14 +92,10 @@ def only_numbers(tree: Any) -> bool:
 
 
 def is_scalar(value: Any) -> bool:
-    """A Python number, or an array without axes (NumPy's scalars too)."""
+    """A Python number, or an array without axes (NumPy's scalars and PRNG keys too)."""
     if isinstance(value, bool | int | float | complex):
         return True
-    return hasattr(value, "dtype") and getattr(value, "shape", None) == () and not _is_key(value)
-
-
-def _is_key(value: Any) -> bool:
-    return bool(jnp.issubdtype(value.dtype, jax.dtypes.prng_key))
+    return hasattr(value, "dtype") and getattr(value, "shape", None) == ()
 
 
 def xs_stack(path: str, count: int) -> Repair:

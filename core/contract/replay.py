@@ -82,6 +82,8 @@ def _replay(jaxpr: Any, given: list[_Value]) -> list[_Value]:
         return _source(atom.val, False, None) if hasattr(atom, "val") else env[atom]
 
     for eqn in jaxpr.eqns:
+        if not eqn.outvars:
+            continue  # a print of the learner's: it happens once, not once more for us
         inputs = [read(v) for v in eqn.invars]
         opened = inner(eqn)
         if opened is not None:

@@ -1,4 +1,4 @@
-"""What is checked: one call of `lax.scan`, one trial of a cell (build, initialise, step), or a script's use of cells."""
+"""What is checked: one call of `lax.scan`, one trial of a cell (build, initialise, step), a script's cells."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from core.base.places import Places
 
 if TYPE_CHECKING:
     from core.contract.record import CellEvents
+    from core.contract.script_record import ScriptRecord
 
 
 class _Missing:
@@ -117,4 +118,4 @@ class CellLog:
     places: Places = field(default_factory=Places)
 
 
-type Subject = ScanCall | CellTrial | CellLog
+type Subject = ScanCall | CellTrial | CellLog | ScriptRecord

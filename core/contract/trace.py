@@ -140,5 +140,5 @@ def _sources(kept: dict[str, Any]) -> dict[str, str]:
 
 
 def slice_aval(aval: Aval) -> Aval:
-    """What one step sees of an xs leaf: the leading axis gone, strong type (as `lax.scan` slices it)."""
-    return Aval(aval.shape[1:], aval.dtype, False)
+    """What one step sees of an xs leaf: the leading axis gone, weak if the leaf is (``jnp.full(3, 2)`` is)."""
+    return Aval(aval.shape[1:], aval.dtype, aval.weak)

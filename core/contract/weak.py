@@ -36,8 +36,10 @@ class Promotion:
 
     @property
     def wide(self) -> str:
-        """The dtype that would have held it: int32 for whole numbers that stay whole, float32 for everything else."""
-        return "int32" if is_int(self.before.dtype) and is_int(self.after.dtype) else "float32"
+        """The dtype that would have held it: its own, or the default float where a whole number became a float."""
+        if is_int(self.before.dtype) and is_float(self.after.dtype):
+            return str(jax.dtypes.canonicalize_dtype(float))
+        return self.before.dtype
 
     @property
     def narrower(self) -> bool:
@@ -184,7 +186,9 @@ def runs(call: ScanCall) -> bool:
 
 
 def holds(value: Any, dtype: str) -> bool:
-    """Whether a dtype holds every number of a leaf exactly."""
+    """Whether a dtype holds every number of a leaf: whole numbers exactly, floats up to rounding where it is a float."""
     before = np.asarray(value)
-    after = np.asarray(jax.lax.convert_element_type(value, jnp.dtype(dtype)))
+    after = np.asarray(lax.convert_element_type(value, jnp.dtype(dtype)))
+    if before.dtype.kind == "f" and is_float(dtype):
+        return bool((np.isfinite(after) == np.isfinite(before)).all())
     return bool((after.astype(np.float64) == before.astype(np.float64)).all())

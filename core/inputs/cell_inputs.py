@@ -166,7 +166,7 @@ def places(inputs: CellInputs) -> Places:
         "input": "input",
     }
     if inputs.input in TYPED:
-        roles["input"] = "numbers"
+        roles["input"] = roles["batch"] = "numbers"
     return Places({role: Field(FIELDS.key(name), FIELDS.field(name).label) for role, name in roles.items()})
 
 

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 
 from core.base.text import fill
 from core.inputs.fields import shorten
-from core.inputs.parse import EMPTY_CELL, NO_NUMBER, UnreadableError, format_number, parse_sequence, read_number
+from core.inputs.parse import (
+    EMPTY_CELL,
+    NO_NUMBER,
+    UnreadableError,
+    format_number,
+    parse_sequence,
+    read_number,
+    row_cells,
+)
 
 #: A row of cells for each step; a sequence of scalars has one cell a step.
 type Cells = list[list[str]]
@@ -17,30 +25,31 @@ MAX_STEPS, MAX_WIDTH = 64, 16
 AT_STEP = "At t = {t}: {reason}."
 AT_STEP_FEATURE = "At t = {t}, feature {feature}: {reason}."
 
-_CELL = re.compile(r'"([^"]*)"|([^,;\t\n"]+)')
-
 
 def split_cells(text: str) -> Cells | None:
-    """The cells of typed numbers of one or two axes, readable or not; None where they make no table."""
-    try:
-        numbers = parse_sequence(text)
-    except UnreadableError:
-        cells = _split_rows(text)
-    else:
-        if len(numbers.shape) not in (1, 2) or numbers.filled or not isinstance(numbers.nested, list):
-            return None
-        rows = [row if isinstance(row, list) else [row] for row in numbers.nested]
-        cells = [[format_number(value) for value in row] for row in rows]
+    """The cells of typed numbers of one or two axes, as they were typed, readable or not; None where they make no table."""
+    cells = _listed(text) if "[" in text or "(" in text else _rows(text)
     return cells if cells is not None and fits(cells) else None
 
 
-def _split_rows(text: str) -> Cells | None:
-    """Cells of text with something unreadable in it; None when its rows differ in length, or for brackets."""
-    if "[" in text or "(" in text or len(text) > MAX_STEPS * MAX_WIDTH * 40:
+def _listed(text: str) -> Cells | None:
+    """The cells of nested lists, where these can be read."""
+    try:
+        numbers = parse_sequence(text)
+    except UnreadableError:
         return None
-    lines = [line for line in text.splitlines() if line.strip()]
-    rows = [[(quoted or bare).strip() for quoted, bare in _CELL.findall(line)] for line in lines]
-    if len({len(row) for row in rows}) != 1:
+    if len(numbers.shape) not in (1, 2) or numbers.filled or not isinstance(numbers.nested, list):
+        return None
+    rows = [row if isinstance(row, list) else [row] for row in numbers.nested]
+    return [[format_number(value) for value in row] for row in rows]
+
+
+def _rows(text: str) -> Cells | None:
+    """The cells of lines; None when they differ in length."""
+    if len(text) > MAX_STEPS * MAX_WIDTH * 40:
+        return None
+    rows = [[cell.strip('"') for _, cell in row_cells(line)] for line in text.splitlines() if line.strip()]
+    if len({len(row) for row in rows}) > 1:
         return None
     return [[cell] for cell in rows[0]] if len(rows) == 1 else rows
 

@@ -138,7 +138,7 @@ def _parse_rows(text: str) -> list[list[Number]]:
         if not line.strip():
             continue
         row = []
-        for column, (start, cell) in enumerate(_cells(line), 1):
+        for column, (start, cell) in enumerate(row_cells(line), 1):
             value = read_number(cell)
             if value is None:
                 reason = fill(NO_NUMBER, text=shorten(cell.strip('"'))) if cell else fill(EMPTY_CELL)
@@ -155,7 +155,7 @@ def _parse_rows(text: str) -> list[list[Number]]:
     return [[value] for value in rows[0]] if len(rows) == 1 else rows
 
 
-def _cells(line: str) -> Iterator[tuple[int, str]]:
+def row_cells(line: str) -> Iterator[tuple[int, str]]:
     """(start, text) of each cell: between commas, semicolons or tabs, else between blanks."""
     if re.search(r'[,;\t"]', line):
         found = [(m.start(), m.group()) for m in _CELL.finditer(line)]
@@ -334,19 +334,17 @@ def misfit(value: Number, dtype: str) -> str:
 
 
 def format_number(value: Any) -> str:
-    """The shortest text that reads back to the same value: ``3``, ``0.1``, ``nan``, ``true``."""
+    """The shortest text that reads back to the same value in its own precision: ``3``, ``0.1``, ``nan``, ``true``."""
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, (int, np.integer)):
         return str(int(value))
-    if _short(value):
-        return np.format_float_positional(np.float32(value), unique=True, trim="-")
-    return repr(float(value))
-
-
-def _short(value: Any) -> bool:
-    number = float(value)
-    return math.isfinite(number) and (number == 0 or 1e-4 <= abs(number) < 1e7) and float(np.float32(number)) == number
+    if isinstance(value, float) or not math.isfinite(float(value)):  # np.float64 is a float
+        return repr(float(value)).removesuffix(".0")
+    single = np.float32(value)
+    if single == 0 or 1e-4 <= abs(single) < 1e7:
+        return np.format_float_positional(single, unique=True, trim="-")
+    return np.format_float_scientific(single, unique=True, trim="-")
 
 
 def format_sequence(values: Any) -> str:

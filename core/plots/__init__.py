@@ -1,0 +1,1 @@
+"""Results -> what is drawn: plotly figures as plain dicts, the player's data, words and tables."""

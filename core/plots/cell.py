@@ -14,9 +14,8 @@ import numpy as np
 
 from core.base.avals import LeafType
 from core.base.text import fill
-from core.plots.cell_equations import columns, equations, exact, intermediate, spelled
+from core.plots.cell_equations import brief, columns, equations, exact, intermediate, spelled
 from core.plots.cell_svg import PICTURES
-from core.plots.player_values import MINUS
 from core.runners.cell_formulas import KINDS, GateWeights
 from core.runners.cells import CellStep
 
@@ -195,15 +194,6 @@ def _bars(values: Array, high: float, low: float | None = None) -> dict[str, Any
 
 def _texts(values: Array) -> list[str]:
     return [brief(v) for v in values]
-
-
-def brief(value: Any) -> str:
-    """A number for the drawing, where four digits have no room: ``−0.0527``, ``1.2e−7``, ``NaN``."""
-    number = float(value)
-    if not np.isfinite(number):
-        return exact(value)
-    digits, mark, power = f"{number:.3g}".partition("e")
-    return (digits + (f"e{int(power)}" if mark else "")).replace("-", MINUS)
 
 
 def number_rows(step: CellStep, example: int) -> dict[str, list[Any]]:

@@ -188,3 +188,12 @@ def signed(value: Any) -> str:
     """The number as a further term of a sum: ``+ 0.5``, ``− 0.5``."""
     text = exact(value)
     return f"{MINUS} {text[1:]}" if text.startswith(MINUS) else f"+ {text}"
+
+
+def brief(value: Any) -> str:
+    """A number for the drawing, where four digits have no room: ``−0.0527``, ``1.2e−7``, ``NaN``."""
+    number = float(value)
+    if not np.isfinite(number):
+        return exact(value)
+    digits, mark, power = f"{number:.3g}".partition("e")
+    return (digits + (f"e{int(power)}" if mark else "")).replace("-", MINUS)

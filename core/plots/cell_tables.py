@@ -9,7 +9,7 @@ from typing import Final
 from core.base.avals import LeafType
 from core.base.text import fill
 from core.base.tolerance import Difference
-from core.plots.player_values import short_number
+from core.plots.cell_equations import brief
 from core.runners.cells import CellStep
 
 PARAMETER: Final = "parameter"
@@ -25,7 +25,6 @@ NUMPY_CHECK: Final = "NumPy formula against the cell"
 EAGER_CHECK: Final = "without jit against jit"
 VMAP_CHECK: Final = "vmap over the batch against jit"
 NO_BATCH: Final = "the carry has no batch of its own to map over"
-DIFFERENCE: Final = "largest difference {value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,7 @@ def check_rows(step: CellStep) -> tuple[CheckRow, ...]:
 
 
 def _check(name: str, difference: Difference) -> CheckRow:
-    return CheckRow(name, fill(DIFFERENCE, value=short_number(difference.largest)), difference.within)
+    return CheckRow(name, brief(difference.largest), difference.within)
 
 
 def agreement(step: CellStep) -> str:

@@ -21,8 +21,8 @@ ONE_YS = "ys {value}"
 NO_YS = "no ys"
 SEPARATOR = " · "
 RAW_LABEL = "JAX raised {type} in the step"
-#: Elements of a value that the strip shows, and characters of the whole.
-_SHOWN, _LONG = 6, 60
+#: Elements of a value that the strip shows, the most first; characters of a value and of all leaves.
+_SHOWN, _SHORT, _LONG = (6, 4, 3), 30, 64
 #: Elements of a value that the result panel writes out.
 _FULL = 256
 
@@ -55,7 +55,7 @@ def player_data(checked: Checked, *, chart: str) -> dict[str, Any]:
         checked: an evaluation that has a call.
         chart: key of the trajectory chart, which gets the player's cursor.
     """
-    code, follow = checked.step.code, [Follow(chart)]
+    follow = [Follow(chart)]
     mark = flow_mark(checked.report)
     if checked.result is None:
         types = {role: _first(checked.leaves, role) for role in (INIT, X, NEW_CARRY, YS)}
@@ -65,7 +65,6 @@ def player_data(checked: Checked, *, chart: str) -> dict[str, Any]:
             xs_type=_xs_type(checked),
             ys_type=types[YS],
             final_type=types[NEW_CARRY],
-            step_code=code,
             broken=mark or FlowMark("step", "", ""),
             follow=follow,
         )
@@ -77,7 +76,6 @@ def player_data(checked: Checked, *, chart: str) -> dict[str, Any]:
         xs=[_leaf(s, axes.get(s.path, "")) for s in run.xs],
         ys=[_leaf(s) for s in run.ys_series],
         reverse=run.reverse,
-        step_code=code,
         flagged=mark,
         follow=follow,
     )
@@ -114,7 +112,7 @@ def flow_mark(report: Report | None) -> FlowMark | None:
         return None
     if report.broken:
         worst = report.broken[0]
-        return FlowMark(_where(worst), worst.message, worst.code)
+        return FlowMark(_where(worst), worst.message.replace("`", ""), worst.code)  # plain text in the picture
     if report.outcome is Outcome.ERROR and report.error is not None:
         return FlowMark("step", fill(RAW_LABEL, type=report.error.type), "")
     return None
@@ -129,41 +127,49 @@ def _where(violation: Violation) -> Place:
 # --- words ----------------------------------------------------------------------------------------------------------
 
 
-def summary(result: ScanResult) -> str:
-    """The result in a few words: ``final carry 6 · ys [1, 3, 6]``."""
-    final = _joined([(s.path, _short(s.values[-1], s.type)) for s in result.carries])
-    ys = _joined([(s.path, _short_stacked(s, result)) for s in result.ys_series])
+def summary(result: ScanResult, names: Mapping[str, str]) -> str:
+    """The result in a few words: ``final carry 6 · ys [1, 3, 6]``; `names` are those of carry leaves by path."""
+    final = _joined([(names.get(s.path, s.path), _short(s.values[-1], s.type)) for s in result.carries])
+    ys = _joined([(s.path.removeprefix("y").strip("[]'"), _short(*_stacked(s, result))) for s in result.ys_series])
     return SEPARATOR.join([fill(FINAL_CARRY, value=final), fill(ONE_YS, value=ys) if ys else fill(NO_YS)])
 
 
 def _joined(leaves: list[tuple[str, str]]) -> str:
     if len(leaves) == 1:
         return leaves[0][1]
-    text = ", ".join(f"{path.partition('[')[1]}{path.partition('[')[2]} {value}" for path, value in leaves)
+    text = ", ".join(f"{name} {value}" for name, value in leaves)
     return text if len(text) <= _LONG else text[: _LONG - 1] + "…"
 
 
+def _stacked(series: Series, result: ScanResult) -> tuple[Any, LeafType]:
+    """The values of a ys leaf in the order of xs, and its stacked type."""
+    aval = series.type.aval
+    kind = LeafType("ys", Aval((result.length, *(aval.shape if aval else ())), aval.dtype if aval else ""))
+    return series.values[::-1] if result.reverse else series.values, kind
+
+
 def _short(value: Any, kind: LeafType) -> str:
+    """The value where it is short: numbers, or a vector's first few; else the type."""
     array = np.asarray(value)
-    if is_key(kind) or array.size > _SHOWN:
+    if is_key(kind) or array.ndim > 1:
         return str(kind)
-    return leaf_texts(array[None], _SHOWN).values(_SHOWN)[0]
-
-
-def _short_stacked(series: Series, result: ScanResult) -> str:
-    values = series.values[::-1] if result.reverse else series.values
-    kind = LeafType("ys", Aval(values.shape, series.type.aval.dtype if series.type.aval else ""))
-    if is_key(kind) or values.ndim != 1:
-        return str(kind)
-    return leaf_texts(values[None], _SHOWN).values(_SHOWN)[0]
+    texts = (leaf_texts(array[None], shown).values(shown)[0] for shown in _SHOWN)
+    return next((text for text in texts if len(text) <= _SHORT), str(kind))
 
 
 def full(value: Any) -> str:
-    """A value written out, as NumPy prints it; the middle left out where it is long."""
+    """A value written out; the middle left out where it is long."""
     array = np.asarray(value)
-    if str(array.dtype) in ("bfloat16", "float16"):
-        array = array.astype(np.float32)
-    return np.array2string(array, threshold=_FULL, edgeitems=4, separator=", ", max_line_width=100)
+    if array.dtype.kind not in "biu":
+        array = array.astype(np.float64)
+    return np.array2string(
+        array,
+        threshold=_FULL,
+        edgeitems=4,
+        separator=", ",
+        max_line_width=100,
+        formatter={"float_kind": lambda number: f"{number:.7g}"},
+    )
 
 
 def is_key(kind: LeafType) -> bool:
@@ -178,9 +184,8 @@ def result_rows(result: ScanResult) -> list[tuple[str, str, str, str]]:
         value = str(series.type) if is_key(series.type) else full(series.values[-1])
         rows.append(("final carry", series.path, str(series.type), value))
     for series in result.ys_series:
-        values = series.values[::-1] if result.reverse else series.values
-        aval = series.type.aval
-        kind = LeafType("ys", Aval((result.length, *(aval.shape if aval else ())), aval.dtype if aval else ""))
-        path = "ys" + series.path.removeprefix("y")
-        rows.append(("ys", path, str(kind), str(kind) if is_key(kind) else full(values)))
+        values, kind = _stacked(series, result)
+        rows.append(
+            ("ys", "ys" + series.path.removeprefix("y"), str(kind), str(kind) if is_key(kind) else full(values))
+        )
     return rows

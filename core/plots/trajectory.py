@@ -7,8 +7,9 @@ colour scales, so that it is right in light and in dark without a rerun. Lines d
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,10 @@ _MAX_MARKERS = 64
 
 _DASHES = ("solid", "dot", "dash", "dashdot", "longdash", "longdashdot")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "pentagon")
-_PANEL_HEIGHT, _FIRST_HEIGHT, _GAP = 190, 250, 0.09
+_PANEL_HEIGHT, _FIRST_HEIGHT, _GAP = 160, 250, 0.12
 
-TIME_AXIS = "t (0 is init)"
-PANEL = "{path}  {type}"
+TIME_AXIS = "t"
+PANEL, PANEL_NAMED = "{path}  {type}", "{path} {name}  {type}"
 UNIT = "unit"
 HOVER_LINE = "t = %{{x}}<br>{name} = %{{y}}<extra></extra>"
 HOVER_HEAT = "t = %{{x}}<br>{path}[%{{y}}] = %{{z}}<extra></extra>"
@@ -63,11 +64,12 @@ class Trajectory:
     notes: tuple[str, ...] = ()
 
 
-def trajectory(carries: Sequence[Series]) -> Trajectory:
+def trajectory(carries: Sequence[Series], names: Mapping[str, str] = MappingProxyType({})) -> Trajectory:
     """The carry at t = 0 (init) to T in visiting order, per leaf.
 
     Args:
         carries: `ScanResult.carries`: each with T + 1 values.
+        names: short names of leaves by path, beside the path where there are several.
     """
     notes = [fill(NOTE_KEYS, path=s.path) for s in carries if _is_key(s)]
     leaves = [s for s in carries if not _is_key(s) and s.values[0].size]
@@ -81,11 +83,15 @@ def trajectory(carries: Sequence[Series]) -> Trajectory:
     ]
     length = len(carries[0].values) - 1 if carries else 0
     alt = fill(ALT, length=length, leaves=" ".join(_described(s) for s in drawn))
-    return Trajectory(_figure(drawn, length) if drawn else None, alt, _table(leaves, length), tuple(notes))
+    return Trajectory(_figure(drawn, length, names) if drawn else None, alt, _table(leaves, length), tuple(notes))
 
 
 def _is_key(series: Series) -> bool:
     return series.type.aval is not None and series.type.aval.dtype.startswith("key<")
+
+
+def _is_wide(series: Series) -> bool:
+    return bool(series.values[0].size > MAX_LINES)
 
 
 def _flat(series: Series) -> Array:
@@ -103,8 +109,8 @@ def element_names(path: str, shape: tuple[int, ...]) -> list[str]:
 # --- figure ---------------------------------------------------------------------------------------------------------
 
 
-def _figure(leaves: Sequence[Series], length: int) -> dict[str, Any]:
-    heights = [_FIRST_HEIGHT if i == 0 else _PANEL_HEIGHT for i in range(len(leaves))]
+def _figure(leaves: Sequence[Series], length: int, names: Mapping[str, str]) -> dict[str, Any]:
+    heights = [_FIRST_HEIGHT] if len(leaves) == 1 else [_PANEL_HEIGHT] * len(leaves)
     layout: dict[str, Any] = {
         "height": sum(heights),
         "margin": {"l": 8, "r": 8, "t": 24, "b": 8},
@@ -112,16 +118,17 @@ def _figure(leaves: Sequence[Series], length: int) -> dict[str, Any]:
         "dragmode": False,
         "showlegend": any(1 < s.values[0].size <= MAX_LINES for s in leaves),
         "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"},
-        "xaxis": _time_axis(length, len(leaves)),
+        "xaxis": _time_axis(length, len(leaves), 0.5 if any(_is_wide(s) for s in leaves) else 0.0),
         "annotations": [],
         "shapes": [],
     }
     data: list[dict[str, Any]] = []
     for panel, (leaf, domain) in enumerate(zip(leaves, _domains(heights), strict=True)):
         axis = "y" if panel == 0 else f"y{panel + 1}"
-        wide = leaf.values[0].size > MAX_LINES
+        wide = _is_wide(leaf)
         layout["yaxis" + axis[1:]] = _value_axis(domain, wide)
-        layout["annotations"].append(_panel_title(leaf, domain))
+        name = names.get(leaf.path, "") if len(leaves) > 1 else ""
+        layout["annotations"].append(_panel_title(leaf, name, domain))
         data += [_heatmap(leaf, axis, domain)] if wide else _lines(leaf, axis, len(data))
         _mark_not_finite(layout, leaf, axis)
     return {"data": data, "layout": layout}
@@ -137,10 +144,10 @@ def _domains(heights: list[int]) -> Iterator[tuple[float, float]]:
         top = bottom - gap
 
 
-def _time_axis(length: int, panels: int) -> dict[str, Any]:
-    pad = max(length * 0.015, 0.08)
+def _time_axis(length: int, panels: int, half_cell: float) -> dict[str, Any]:
+    pad = max(length * 0.015, 0.08, half_cell)
     axis: dict[str, Any] = {
-        "title": {"text": fill(TIME_AXIS)},
+        "title": {"text": fill(TIME_AXIS), "standoff": 4},
         "range": [-pad, max(length, 1) + pad],
         "fixedrange": True,
         "zeroline": False,
@@ -161,9 +168,9 @@ def _value_axis(domain: tuple[float, float], wide: bool) -> dict[str, Any]:
     return axis | ({"title": {"text": fill(UNIT)}, "autorange": "reversed"} if wide else {})
 
 
-def _panel_title(leaf: Series, domain: tuple[float, float]) -> dict[str, Any]:
+def _panel_title(leaf: Series, name: str, domain: tuple[float, float]) -> dict[str, Any]:
     return {
-        "text": fill(PANEL, path=leaf.path, type=leaf.type),
+        "text": fill(PANEL_NAMED if name else PANEL, name=name, path=leaf.path, type=leaf.type),
         "xref": "paper",
         "yref": "paper",
         "x": 0,

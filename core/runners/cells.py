@@ -137,7 +137,7 @@ def run_step(cell: Any, carry: Any, inputs: Any) -> CellStep:
         after=after,
         output=output,
         gates=tuple(_gate(spec.name, spec.curve, out, output.shape) for spec in kind.gates),
-        parameters=_parameter_types(state),
+        parameters=_parameter_types(kind, state),
         carry=leaf_types(carry, "carry"),
         new_carry=leaf_types(direct[0], "new_carry"),
         result=LeafType("output", aval_of(direct[1])),
@@ -154,10 +154,13 @@ def _gate(name: str, curve: str, out: dict[str, Any], shape: tuple[int, ...]) ->
     return Gate(name, curve, spread[0], spread[1], bias, spread[2], spread[3])
 
 
-def _parameter_types(state: Any) -> tuple[LeafType, ...]:
-    pure = nnx.to_pure_dict(state)
-    flat, _ = tree_util.tree_flatten_with_path(pure)
-    return tuple(LeafType(".".join(["cell", *(str(k.key) for k in path)]), aval_of(leaf)) for path, leaf in flat)
+def _parameter_types(kind: CellKind, state: Any) -> tuple[LeafType, ...]:
+    """Input kernels first, then the recurrent ones, each layer's kernel before its bias."""
+    layers = list(dict.fromkeys([*(g.layers[0] for g in kind.gates), *(g.layers[1] for g in kind.gates)]))
+    flat, _ = tree_util.tree_flatten_with_path(nnx.to_pure_dict(state))
+    named = [(tuple(str(k.key) for k in path), leaf) for path, leaf in flat]
+    named.sort(key=lambda one: (layers.index(one[0][0]), one[0][1] != "kernel"))
+    return tuple(LeafType(".".join(("cell", *names)), aval_of(leaf)) for names, leaf in named)
 
 
 # --- programs -------------------------------------------------------------------------------------------------------

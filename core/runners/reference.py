@@ -19,6 +19,7 @@ from core.base.outcome import RawError
 from core.base.results import ScanResult, Series
 from core.base.tolerance import Difference, Tolerance, difference
 from core.contract.subject import ScanCall
+from core.runners.room import keep_room
 from core.runners.scan import is_key, pair_of, to_device, to_host
 
 type Array = np.ndarray[Any, Any]
@@ -117,6 +118,7 @@ def loop_check(call: ScanCall, result: ScanResult, steps: int | None = CHECK_STE
         the comparison. An exception of the step is its `error`, never raised.
     """
     count = result.length if steps is None else min(steps, result.length)
+    keep_room()
     try:
         carries, ys = _loop(call, result, count)
         return _compare(result, count, carries, ys)

@@ -27,11 +27,10 @@ class _Counter:
         self._lock = threading.Lock()
         self._count = 0
 
-    def add(self, event: str, _seconds: float, **_: str | int) -> None:
-        """One event of `jax.monitoring`."""
-        if event == _COMPILE_EVENT:
-            with self._lock:
-                self._count += 1
+    def add(self) -> None:
+        """One more compilation."""
+        with self._lock:
+            self._count += 1
 
     def take(self, limit: int) -> bool:
         """Whether there were more than `limit`; then counting starts anew, for one caller only."""
@@ -42,7 +41,14 @@ class _Counter:
 
 
 _counter = _Counter()
-jax.monitoring.register_event_duration_secs_listener(_counter.add)
+
+
+def _on_duration(event: str, duration_secs: float, **kwargs: str | int) -> None:  # noqa: ARG001  # jax's protocol
+    if event == _COMPILE_EVENT:
+        _counter.add()
+
+
+jax.monitoring.register_event_duration_secs_listener(_on_duration)
 
 
 def keep_room(limit: int | None = None) -> bool:
@@ -59,5 +65,5 @@ def keep_room(limit: int | None = None) -> bool:
     """
     if not _counter.take(LIMITS["eager_programs"].value if limit is None else limit):
         return False
-    jax.clear_caches()
+    jax.clear_caches()  # type: ignore[no-untyped-call]
     return True

@@ -92,7 +92,7 @@ def _plan(call: ScanCall) -> _Plan:
         raise ValueError(length)
     hash(call.reverse)
     padded = padded_length(length) if is_library(call.step) else length
-    unroll = max(length, 1) if call.unroll is True else operator.index(call.unroll)
+    unroll = (max(length, 1) if call.unroll else 1) if isinstance(call.unroll, bool) else operator.index(call.unroll)
     xs = tuple(to_host(leaf, t) for leaf, t in zip(leaves, types, strict=True))
     return _Plan(length, padded, bool(call.reverse), unroll, xs, types, tree)
 
@@ -190,9 +190,14 @@ def _plain(
 
 
 def pair_of(returned: Any) -> tuple[Any, Any]:
-    """The two children of whatever container the step returned, as `lax.scan` unpacks it (a dict by sorted key)."""
-    first, second = tree_util.tree_flatten(returned, is_leaf=lambda node: node is not returned)[0]
-    return first, second
+    """The new carry and y of what a step returned: `lax.scan` unpacks a tuple or a list of two, nothing else.
+
+    Raises:
+        TypeError: it is no such pair.
+    """
+    if type(returned) not in (tuple, list) or len(returned) != 2:
+        raise TypeError(type(returned))
+    return returned[0], returned[1]
 
 
 def _promoted(leaf: Any, dtype: Any) -> Any:
@@ -300,3 +305,20 @@ def _nothing(struct: Any) -> Array:
         raw = jax.eval_shape(jax.random.key_data, struct)
         return np.zeros(raw.shape, raw.dtype)
     return np.zeros(struct.shape, struct.dtype)
+
+
+def result_of(call: ScanCall, carries: Any, ys: Any) -> ScanResult:
+    """The result of a scan that ran at its exact length elsewhere, with the new carry of each step stacked beside ys.
+
+    Args:
+        call: a call that `lax.scan` takes, with a length of its own or of xs.
+        carries: pytree of the carry, leaves with a leading axis of T in the order of xs.
+        ys: as `lax.scan` returned them.
+    """
+    plan = _plan(call)
+    plan = replace(plan, padded=plan.length)
+    if plan.length == 0:
+        return _empty(call, plan)
+    pairs = zip(tree_util.tree_leaves(call.init), tree_util.tree_leaves(carries), strict=True)
+    first = [leaf if is_key(new.dtype) else to_host(leaf).astype(new.dtype, copy=False) for leaf, new in pairs]
+    return _result(call, plan, first, carries, ys, None, True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.base.avals import Aval
-from core.steps.step import Step, Values, XKind
+from core.steps.step import Step, Values, XKind, filled, float_dtype
 
 GROUP = "Add up"
 
@@ -16,8 +16,8 @@ def distance(position: Any, x: Any) -> Any:
     return position, position
 
 
-def _start(_x: Aval | None, _values: Values) -> Any:
-    return 0.0
+def _start(x: Aval | None, _values: Values) -> Any:
+    return filled(0, None, float_dtype(x))
 
 
 STEPS = (

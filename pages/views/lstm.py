@@ -42,7 +42,7 @@ def page() -> None:
     started = time.perf_counter()
     look = _look(inputs)
     took = (time.perf_counter() - started) * 1000
-    good = look if look.report is not None else st.session_state.get(_GOOD)
+    good: CellLook | None = st.session_state.get(_GOOD)
     verdict_strip(slot, _verdict(look, good, took))
     shown = look if look.step is not None or look.raised is not None else good
     if shown is not None and shown.step is not None:
@@ -100,7 +100,7 @@ def _verdict(look: CellLook, good: CellLook | None, took: float) -> Verdict:
 def _result(state: PageState, inputs: CellInputs, look: CellLook, shown: CellLook | None) -> None:
     st.html(f'<p class="cl-quiet">{fill(INTRO)}</p>')
     break_row(state, inputs)
-    if look.report is not None and inputs.switched:
+    if look.report is not None and (inputs.switched or look.report.broken):
         says(look.report, look.raised, look.step)
     violation_cards(look.report, state, fix_all=look.all_fixed)
     if shown is None:

@@ -5,9 +5,10 @@ import streamlit as st
 from core.base.text import fill
 from core.plots.scan_view import player_data, summary
 from pages.widgets.break_row import break_row
-from pages.widgets.cards import violation_cards
+from pages.widgets.cards import link_refusals, violation_cards
 from pages.widgets.controls import Controls
 from pages.widgets.frame import calm, section
+from pages.widgets.loop_panel import loop_panel, loop_words
 from pages.widgets.player import scan_player
 from pages.widgets.scan_panels import init_panel, scan_panel, sequence_panel, step_panel
 from pages.widgets.scan_state import Shown, marks_of, needs_run, scan_state, shown, verdict_of
@@ -15,9 +16,9 @@ from pages.widgets.tables import leaf_table, result_table
 from pages.widgets.trajectory_panel import CHART, trajectory_panel
 from pages.widgets.verdict import State, Verdict, verdict_slot, verdict_strip
 
-FLOW = "Shape flow"
 TRAJECTORY = "Carry over time"
 INIT_HINT = "t = 0 is init"
+LOOP = "Against a Python loop, no jit"
 LEAVES = "Every leaf"
 RESULT = "Final carry and ys"
 
@@ -25,16 +26,22 @@ RESULT = "Final carry and ys"
 def draw_result(now: Shown) -> None:
     """The player, the trajectory and the tables of what is shown."""
     good = now.good
-    section(fill(FLOW))
-    with st.container(border=True, key="scan_flow_stale" if now.stale else "scan_flow"):
+    with st.container(key="scan_flow_stale" if now.stale else "scan_flow"):
         scan_player(player_data(good, chart=CHART), key="scan_player")
     if good.result is not None:
         section(fill(TRAJECTORY), hint=fill(INIT_HINT))
         with st.container(border=True, key="scan_plot_stale" if now.stale else "scan_plot"):
-            trajectory_panel(good.result)
-    section(fill(LEAVES))
-    with st.container(border=True, key="scan_leaves"):
-        leaf_table(good)
+            trajectory_panel(good.result, good.step.leaves)
+    left, right = st.columns([0.48, 0.52], gap="medium")
+    if good.result is not None:
+        with left.container(gap="xsmall"):
+            section(fill(LOOP))
+            with st.container(border=True, key="scan_loop"):
+                loop_panel(good)
+    with (right if good.result is not None else st).container(gap="xsmall"):
+        section(fill(LEAVES))
+        with st.container(border=True, key="scan_leaves"):
+            leaf_table(good)
     if good.result is not None:
         section(fill(RESULT))
         with st.container(border=True, key="scan_result"):
@@ -50,19 +57,23 @@ def page() -> None:
         verdict_strip(strip, Verdict(State.RUNNING))
     now = shown(state)
     result = now.checked.result
-    verdict_strip(strip, verdict_of(now, summary(result) if result else ""))
+    words = summary(result, now.checked.step.leaves) if result else ""
+    verdict_strip(strip, verdict_of(now, words, loop_words(now.checked)))
+    link_refusals(state)
     controls = Controls(state, marks_of(now.checked))
-    left, right = st.columns([0.31, 0.69], gap="medium")
-    with left, calm("scan inputs"):
+    left, right = st.columns([0.32, 0.68], gap="medium")
+    with left.container(key="scan_inputs", gap="xsmall"), calm("scan inputs"):
         step_panel(controls, now.checked)
         sequence_panel(controls, now.checked)
         init_panel(controls, now.checked)
         scan_panel(controls, now.checked)
-    with right, calm("scan result"):
+    with right.container(key="scan_output", gap="xsmall"), calm("scan result"):
         break_row(state)
         violation_cards(now.checked.report, state, fix_all=now.checked.fix_all)
         if now.good.built.call is not None:
             draw_result(now)
+    if result is not None:
+        verdict_strip(strip, verdict_of(now, words, loop_words(now.checked)))
 
 
 with calm("scan page"):

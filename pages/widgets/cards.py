@@ -22,7 +22,7 @@ from core.base.places import Field, Place, Span
 from core.base.text import fill
 from core.base.violation import FieldEdit, Fix, Proof, Severity, Violation
 from core.contract.rule import Rule, all_rules
-from pages.widgets.state import APPLIED, UNDO, PageState
+from pages.widgets.state import PageState
 
 ICON = {Severity.ERROR: "✗", Severity.WARNING: "⚠", Severity.LIMIT: "⊘", Severity.NOTE: "ℹ"}
 WORD = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.LIMIT: "limit", Severity.NOTE: "note"}
@@ -43,6 +43,7 @@ PROOF_NOTE = "JAX: no error. Carry Lab: look at this number."
 PROOF_BEFORE = "now {before}"
 PROOF_AFTER = "after the fix {after}"
 PROOF_EXPECTED = "when the contract is kept {expected}"
+ONE_NOTE, SOME_NOTES = "1 note: {titles}", "{n} notes: {titles}"
 WHY = "Why"
 JAX_SAID = "What JAX said"
 RAW_TITLE = "JAX raised an error that no rule explains"
@@ -72,8 +73,13 @@ def violation_cards(report: Report | None, state: PageState, *, fix_all: Fix | N
         _undo_line(state)
         if report is None:
             return
+        notes = []
         for number, violation in enumerate(report.violations, 1):
-            _card(number, violation, state)
+            if violation.severity is Severity.NOTE:
+                notes.append((number, violation))
+            else:
+                _card(number, violation, state)
+        _notes(notes, state)
         if report.error is not None:
             with st.container(border=True, key=f"{state.page}_card_error_raw"):
                 st.html(_raw_html(report.error))
@@ -87,13 +93,29 @@ def violation_cards(report: Report | None, state: PageState, *, fix_all: Fix | N
             )
 
 
+def _notes(notes: list[tuple[int, Violation]], state: PageState) -> None:
+    """Worth knowing, and in nobody's way: one closed line, open on demand."""
+    if not notes:
+        return
+    titles = ", ".join(f"{violation.code} {_title(violation)}" for _, violation in notes)
+    label = fill(ONE_NOTE if len(notes) == 1 else SOME_NOTES, n=len(notes), titles=escape(titles))
+    with st.expander(label, icon=":material/info:", key=f"{state.page}_notes"):
+        for number, violation in notes:
+            _card(number, violation, state)
+
+
+def _title(violation: Violation) -> str:
+    rule = rule_of(violation.code)
+    return rule.title if rule is not None else violation.name
+
+
 def _undo_line(state: PageState) -> None:
     undo = state.undo
     if undo is None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key=f"{state.page}_undo_line"):
-        st.html(f'<span class="cl-done" role="status">{html.escape(fill(APPLIED, title=undo.title))}</span>')
-        st.button(escape(fill(UNDO, title=undo.title)), key=f"{state.page}_undo", on_click=state.undo_last)
+        st.html(f'<span class="cl-done" role="status">{html.escape(undo.said)}</span>')
+        st.button(escape(undo.button), key=f"{state.page}_undo", on_click=state.undo_last)
 
 
 def _card(number: int, violation: Violation, state: PageState) -> None:
@@ -143,8 +165,7 @@ def checked(fix: Fix, violation: Violation) -> str:
 
 
 def _card_html(number: int, violation: Violation) -> str:
-    severity, rule = violation.severity, rule_of(violation.code)
-    title = rule.title if rule is not None else violation.name
+    severity = violation.severity
     silent = violation.silent and severity in (Severity.ERROR, Severity.WARNING)
     head = [
         f'<span class="cl-code">{badge(number)} {violation.code}</span>',
@@ -155,14 +176,19 @@ def _card_html(number: int, violation: Violation) -> str:
     because = violation.because
     parts = [
         f'<div class="cl-head">{"".join(head)}</div>',
-        f'<div class="cl-title">{html.escape(title)}</div>',
-        f'<p class="cl-message">{html.escape(violation.message)}</p>',
+        f'<div class="cl-title">{html.escape(_title(violation))}</div>',
+        f'<p class="cl-message">{inline(violation.message)}</p>',
         _proof_html(violation.proof, severity) if violation.proof else "",
         _types_html(violation),
-        f'<p class="cl-because">{html.escape(_second_place(because.text, because.place))}</p>' if because else "",
-        f'<p class="cl-why">{html.escape(violation.why)}</p>',
+        f'<p class="cl-because">{inline(_second_place(because.text, because.place))}</p>' if because else "",
+        f'<p class="cl-why">{inline(violation.why)}</p>',
     ]
     return f'<section class="cl-card cl-{severity.value}">{"".join(parts)}</section>'
+
+
+def inline(text: str) -> str:
+    """A sentence as HTML: escaped, what stands between backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
 def _where(place: Place | None) -> str:
@@ -206,7 +232,7 @@ def _proof_html(proof: Proof, severity: Severity) -> str:
     else:
         numbers.append(f'<b class="cl-after">{fill(PROOF_EXPECTED, expected=number(proof.expected))}</b>')
     return (
-        f'<div class="cl-proof"><b>{html.escape(opening)}</b> {html.escape(proof.claim)} '
+        f'<div class="cl-proof"><b>{html.escape(opening)}</b> {inline(proof.claim)} '
         f'<span class="cl-moved">{" → ".join(numbers)}</span></div>'
     )
 
@@ -250,6 +276,16 @@ def escape(text: str) -> str:
     return re.sub(r"([\\`*_\[\]$~<]|:(?=\w))", r"\\\1", text)
 
 
+def link_refusals(state: PageState) -> None:
+    """What the link said and the page could not have, by name; gone once something is changed."""
+    marks = [Mark(Severity.WARNING, sentence) for sentence in state.refused]
+    if state.link_problem:
+        marks.append(Mark(Severity.NOTE, state.link_problem))
+    if marks:
+        with st.container(key=f"{state.page}_link_refusals"):
+            st.html("".join(_mark_html(mark) for mark in marks))
+
+
 # --- marks under inputs ---------------------------------------------------------------------------------------------
 
 
@@ -264,12 +300,20 @@ class Mark:
 
 
 def field_marks(report: Report | None) -> dict[str, list[Mark]]:
-    """The marks of a report by widget key; a fault whose second place is another input is marked at its own only."""
+    """The marks of a report by widget key, at both places of a fault: what is wrong, and what it was measured against.
+
+    A note that asks for nothing (it has no fix) has its card only.
+    """
     marks: dict[str, list[Mark]] = {}
     for count, violation in enumerate(report.violations if report else (), 1):
-        if isinstance(violation.place, Field):
+        quiet = violation.severity is Severity.NOTE and not violation.fixes
+        if isinstance(violation.place, Field) and not quiet:
             mark = Mark(violation.severity, violation.message, violation.code, count)
             marks.setdefault(violation.place.key, []).append(mark)
+            second = violation.because
+            if second is not None and isinstance(second.place, Field) and second.place != violation.place:
+                mark = Mark(violation.severity, second.text, violation.code, count)
+                marks.setdefault(second.place.key, []).append(mark)
     return marks
 
 
@@ -284,5 +328,5 @@ def _mark_html(mark: Mark) -> str:
     code = f"{badge(mark.number)} {mark.code} " if mark.code else ""
     return (
         f'<div class="cl-mark cl-{mark.severity.value}" role="alert"><span aria-hidden="true">{ICON[mark.severity]}'
-        f"</span> <b>{code}</b>{html.escape(mark.text)}</div>"
+        f"</span> <b>{code}</b>{inline(mark.text)}</div>"
     )

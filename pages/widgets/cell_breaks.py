@@ -21,8 +21,8 @@ from pages.widgets.state import PageState
 TITLE = "Break it"
 HINT = "each does the real wrong thing; another click takes it back"
 ON = "✓ {label}"
-DONE_ON, DONE_OFF = "{label}", "no more: {label}"
-TRY_BATCH = "the same with batch {batch}"
+BROKEN, TAKEN_BACK = "Broken on purpose: {title}.", "Taken back: {title}."
+TRY_BATCH = "Try it with batch {batch}"
 JAX, CONTRACT = "JAX", "Contract"
 NO_ERROR = "no error: it returns {result}"
 RAISES = "{type}: {text}"
@@ -51,7 +51,7 @@ def _button(state: PageState, inputs: CellInputs, switch: Switch, on: bool) -> N
         help=why_not or fill(switch.help),
         disabled=bool(why_not),
         on_click=state.edit,
-        args=(FieldEdit(edit_of(inputs, switch)), fill(DONE_OFF if on else DONE_ON, label=label)),
+        args=(FieldEdit(edit_of(inputs, switch)), label, TAKEN_BACK if on else BROKEN),
     )
 
 
@@ -69,6 +69,7 @@ def _other_batch(state: PageState, inputs: CellInputs) -> None:
         fill(TRY_BATCH, batch=batch),
         key=f"{state.page}_try_batch",
         type="tertiary",
+        icon=":material/arrow_forward:",
         on_click=state.edit,
         args=(FieldEdit({"batch": batch}), fill(TRY_BATCH, batch=batch)),
     )
@@ -86,7 +87,8 @@ def says(report: Report, raised: Raised | None, step: CellStep | None) -> None:
     contract = "; ".join(fill(FOUND, code=v.code, title=_title(v)) for v in broken) if broken else fill(KEPT)
     rows = ((fill(JAX), jax, tone), (fill(CONTRACT), contract, "cl-no" if broken else "cl-ok"))
     body = "".join(
-        f'<tr><th scope="row">{name}</th><td class="{tone}">{html.escape(text)}</td></tr>' for name, text, tone in rows
+        f'<tr><th scope="row" style="width: 6rem">{name}</th><td class="{tone}">{html.escape(text)}</td></tr>'
+        for name, text, tone in rows
     )
     st.html(f'<table class="cl-table cl-says"><tbody>{body}</tbody></table>')
 

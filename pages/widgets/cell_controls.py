@@ -12,6 +12,7 @@ from core.base.text import fill
 from core.inputs.cell_fields import CARRIES, FIELDS, INPUTS, NONE, TYPED
 from core.inputs.cell_inputs import CellInputs, build, typed_rows
 from core.inputs.cell_numbers import written
+from core.inputs.fields import Value
 from core.inputs.parse import UnreadableError
 from core.runners.cell_formulas import KINDS
 from pages.widgets.array_editor import array_editor
@@ -92,7 +93,7 @@ def _carry(state: PageState, inputs: CellInputs, marks: Mapping[str, list[Mark]]
         format_func=lambda name: fill(CARRY_WORDS[name]),
         required=True,
         on_change=_fill_typed,
-        args=(state, inputs),
+        args=(state,),
     )
     draw_marks(marks, state.key("carry"))
     if inputs.carry != "typed":
@@ -113,7 +114,7 @@ def _input(state: PageState, inputs: CellInputs, marks: Mapping[str, list[Mark]]
         format_func=lambda name: fill(INPUT_WORDS[name]),
         required=True,
         on_change=_fill_numbers,
-        args=(state, inputs),
+        args=(state,),
     )
     draw_marks(marks, state.key("input"))
     if inputs.input == "noise":
@@ -132,21 +133,28 @@ def _input(state: PageState, inputs: CellInputs, marks: Mapping[str, list[Mark]]
 _MOST = 16
 
 
-def _fill_typed(state: PageState, inputs: CellInputs) -> None:
+def _pending(state: PageState) -> dict[str, Value]:
+    """What the widgets hold now: several may have changed since the last run."""
+    widgets = {name: st.session_state.get(state.key(name)) for name in state.values}
+    return {**state.values, **{name: value for name, value in widgets.items() if value is not None}}
+
+
+def _fill_typed(state: PageState) -> None:
     """Whoever turns to typed numbers finds zeros of the right shape there, not an empty box and a complaint."""
-    if st.session_state.get(state.key("carry")) != "typed":
-        return
-    zeros = written(np.zeros((_size(inputs.batch), _size(inputs.hidden_features))))
-    empty = [f"carry_{part}" for part in KINDS[inputs.cell].parts if not getattr(inputs, f"carry_{part}").strip()]
-    state.write({**state.values, "carry": "typed", **dict.fromkeys(empty, zeros)})
+    values = _pending(state)
+    inputs = CellInputs.of(values)
+    if inputs.carry == "typed":
+        zeros = written(np.zeros((_size(inputs.batch), _size(inputs.hidden_features))))
+        empty = [f"carry_{part}" for part in KINDS[inputs.cell].parts if not str(values[f"carry_{part}"]).strip()]
+        state.write({**values, **dict.fromkeys(empty, zeros)})
 
 
-def _fill_numbers(state: PageState, inputs: CellInputs) -> None:
+def _fill_numbers(state: PageState) -> None:
     """The same for the input: the ones or the noise that were there. Table and text are two views of one input."""
-    chosen = st.session_state.get(state.key("input"))
-    if chosen in TYPED and chosen != inputs.input:
-        numbers = _numbers_for(inputs, table=chosen == "table")
-        state.write({**state.values, "input": chosen, "numbers": inputs.numbers if numbers is None else numbers})
+    before, values = str(state.values["input"]), _pending(state)
+    if values["input"] in TYPED and values["input"] != before:
+        numbers = _numbers_for(replace(CellInputs.of(values), input=before), table=values["input"] == "table")
+        state.write(values if numbers is None else {**values, "numbers": numbers})
 
 
 def _numbers_for(inputs: CellInputs, *, table: bool) -> str | None:

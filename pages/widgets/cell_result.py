@@ -24,6 +24,7 @@ EXAMPLE = "example"
 UNIT = "unit"
 OF = "{name} (0 to {last})"
 TOLERANCE = "tolerance"
+DIFFERENCE = "largest difference"
 FINITE = "every number finite"
 YES, NO = "yes", "no: {where}"
 OK, BAD, NOT_MADE = "✓", "✗", "–"
@@ -95,7 +96,7 @@ def _take_unit(state: PageState) -> None:
     chosen = st.session_state.get(f"{state.page}_drawing") or {}
     unit = chosen.get("unit")
     if isinstance(unit, int | float) and unit >= 0:
-        state.set_quietly("unit", int(unit))
+        st.session_state[state.key("unit")] = int(unit)
 
 
 def faults_of(report: Report | None) -> Faults:
@@ -126,7 +127,8 @@ def check_table(step: CellStep) -> None:
     )
     note = f'<tr><th scope="row">{fill(TOLERANCE)}</th><td class="cl-mono" colspan="2">{step.numpy.tolerance.text}</td></tr>'
     with st.container(border=True):
-        st.html(f'<table class="cl-table"><tbody>{body}{note}</tbody></table>')
+        head = f"<thead><tr><th></th><th>{fill(DIFFERENCE)}</th><th></th></tr></thead>"
+        st.html(f'<table class="cl-table">{head}<tbody>{body}{note}</tbody></table>')
 
 
 def not_finite(step: CellStep) -> list[str]:

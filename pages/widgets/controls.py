@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import streamlit as st
 
@@ -25,10 +25,11 @@ class Controls:
         st.text_input(self._label(name, label), key=self.state.key(name), placeholder=placeholder, help=hint or None)
         self.under(name)
 
-    def area(self, name: str, label: str = "", *, placeholder: str = "", height: int = 140) -> None:
-        """Several lines of text."""
+    def area(self, name: str, label: str = "", *, placeholder: str = "", height: int = 140, marks: bool = True) -> None:
+        """Several lines of text; `marks`: draw them here (else whoever calls does)."""
         st.text_area(self._label(name, label), key=self.state.key(name), placeholder=placeholder, height=height)
-        self.under(name)
+        if marks:
+            self.under(name)
 
     def choice(
         self,
@@ -36,20 +37,22 @@ class Controls:
         words: Mapping[str, str] | None = None,
         label: str = "",
         *,
-        on_change: Callable[[], None] | None = None,
+        hidden: bool = False,
+        marks: bool = True,
     ) -> None:
-        """One of the field's options, in words."""
+        """One of the field's options, in words; `hidden`: the label is for screen readers only, a heading says it."""
         options = list(self._table.field(name).options)
         st.selectbox(
             self._label(name, label),
             options,
             key=self.state.key(name),
             format_func=lambda option: fill((words or {}).get(option, option)),
-            on_change=on_change,
+            label_visibility="collapsed" if hidden else "visible",
         )
-        self.under(name)
+        if marks:
+            self.under(name)
 
-    def whole(self, name: str, label: str = "", *, on_change: Callable[[], None] | None = None, hint: str = "") -> None:
+    def whole(self, name: str, label: str = "", *, hint: str = "") -> None:
         """A whole number, from 0; how large is the rules' business, so that too much gets an answer."""
         field = self._table.field(name)
         st.number_input(
@@ -58,7 +61,6 @@ class Controls:
             max_value=None if field.high is None else int(field.high),
             step=1,
             key=self.state.key(name),
-            on_change=on_change,
             help=hint or None,
         )
         self.under(name)

@@ -12,6 +12,11 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import RerunException, StopException
 
 from core.base.text import fill
+from core.inputs import cell_page
+from core.inputs.scan_check import evaluate
+from core.inputs.scan_inputs import opening
+from core.runners.warmup import warm_up
+from core.steps.library import DEFAULT
 
 NAME = "Carry Lab"
 CLAIM = "scan and cells, seen"
@@ -24,9 +29,7 @@ _LOG = logging.getLogger("carry_lab")
 @st.cache_resource(show_spinner=False)
 def warmed() -> bool:
     """Once per process: compile what the first page needs and freeze the heap (FACTS.md: reruns cost 5 to 90 x less)."""
-    from core.runners.warmup import warm_up
-
-    warm_up()
+    warm_up(lambda: evaluate(opening(DEFAULT.id)), cell_page.warm_up)
     return True
 
 

@@ -16,10 +16,11 @@ from pages.widgets.scan_state import keep_late
 from pages.widgets.tables import table_html
 
 EQUALS, DIFFERS, PART = "equals the loop", "differs from the loop", "equals the loop for {steps} steps"
-LENGTH, SHAPE = "leading length of ys", "shape of {path}"
-FINAL, AFTER = "final {path}, largest difference", "{path} after {steps} steps, largest difference"
-EVERY = "every {path}, largest difference"
-TOLERANCE, TOLERANCE_VALUE = "tolerance ({dtype})", "rtol {rtol:g}, atol {atol:g}"
+LENGTH, SHAPE = "leading length", "shape of {path}"
+FINAL, AFTER = "final {path}", "{path} after {steps} steps"
+EVERY, APART = "every {path}", "{largest} apart"
+TOLERANCE = "tolerance ({dtype})"
+LARGEST = "largest difference"
 STEPS, STEPS_VALUE = "steps compared", "{steps} of {length}"
 RAISED = "The loop raised {type}: {message}"
 SAME, OTHER = "{got} = {want}", "{got} ≠ {want}"
@@ -58,7 +59,9 @@ def _compared(checked: Checked) -> LoopCheck | None:
     if kept is None or kept[0] is not checked:
         _compare(checked, CHECK_STEPS)
         call = checked.built.call
-        if call is not None and keep_late(checked, engine.check_late(call)):
+        late = None if call is None else keep_late(checked, engine.check_late(call))
+        if late is not None:
+            st.session_state[_KEPT] = (late, st.session_state[_KEPT][1])
             st.rerun()
         kept = st.session_state.get(_KEPT)
     return None if kept is None else kept[1]
@@ -82,17 +85,17 @@ def _rows(check: LoopCheck) -> Iterator[tuple[str, str, str]]:
         )
     for leaf in check.end:
         name = fill(FINAL, path=leaf.path) if check.complete else fill(AFTER, path=leaf.path, steps=check.steps)
-        yield _row(name, short_number(leaf.largest), leaf.ok)
+        yield _row(name, fill(APART, largest=short_number(leaf.largest)), leaf.ok)
     for leaf in check.ys:
-        yield _row(fill(EVERY, path=leaf.path), short_number(leaf.largest), leaf.ok)
+        yield _row(fill(EVERY, path=leaf.path), fill(APART, largest=short_number(leaf.largest)), leaf.ok)
+    yield _row(fill(LARGEST), short_number(check.largest), check.ok)
     yield from _tolerances((*check.end, *check.ys))
     yield _row(fill(STEPS), fill(STEPS_VALUE, steps=check.steps, length=check.length), None)
 
 
 def _tolerances(leaves: tuple[LeafCheck, ...]) -> Iterator[tuple[str, str, str]]:
     for dtype, tolerance in {leaf.dtype: leaf.tolerance for leaf in leaves}.items():
-        value = fill(TOLERANCE_VALUE, rtol=tolerance.rtol, atol=tolerance.atol)
-        yield _row(fill(TOLERANCE, dtype=dtype), value, None)
+        yield _row(fill(TOLERANCE, dtype=dtype), tolerance.text, None)
 
 
 def _type(dtype: str, shape: tuple[int, ...]) -> str:

@@ -13,19 +13,21 @@ from core.inputs.scan_check import Checked
 from core.steps.library import STEPS
 from core.steps.step import XKind
 from pages.widgets.array_editor import array_editor
+from pages.widgets.code import step_code
 from pages.widgets.controls import Controls
 from pages.widgets.frame import section
 
 STEP, SEQUENCE, INIT, SCAN, MORE = "Step", "Sequence xs", "Init", "Scan", "More"
 MORE_LABEL = "More: weak type, unroll, length, xs as a list"
 CARRY_IS, X_IS = "carry: {text}", "x: {text}"
-SOURCES = {"table": "a table to edit", "paste": "text or a paste", "generate": "a generator"}
+SOURCES = {"table": "table", "paste": "text", "generate": "generator"}
 AXES = {"unsaid": "not said", "time": "time first: (T, B, F)", "batch": "batch first: (B, T, F)"}
 PASTE_HINT = "1, 2, 3   or a line a step   or [[1, 2], [3, 4]]"
 TABLE_HINT = "Edit the cells; nan and inf are numbers too."
 FAULTY = "✗ {title} (breaks {code})"
 NO_XS = "This step takes no xs: the scan is as long as its length says."
 KEYS_XS = "xs holds one random key for each step, drawn from the seed."
+FROM = "from"
 T, B, F = "length T", "batch B", "features F"
 SIZES_HINT = "0: no such axis"
 LIST_HINT = "Hand xs over as a Python list of its rows instead of one array."
@@ -43,9 +45,9 @@ def step_panel(controls: Controls, checked: Checked) -> None:
             name: step.title if not step.right else fill(FAULTY, title=step.title, code=step.breaks)
             for name, step in STEPS.items()
         }
-        controls.choice("step", titles)
+        controls.choice("step", titles, hidden=True)
         step = checked.step
-        st.code(step.code, language="python")
+        step_code(step.code)
         st.html(_described(step.formula, step.carry_doc, step.x_doc))
         for param in step.params:
             controls.slider(f"param_{param.name}", param.step, hint=param.doc)
@@ -71,7 +73,7 @@ def sequence_panel(controls: Controls, checked: Checked) -> None:
             return
         if kind is XKind.KEY:
             st.caption(fill(KEYS_XS))
-            left, right = st.columns(2)
+            left, right = st.columns(2, gap="xsmall")
             with left:
                 controls.whole("length", fill(T))
             with right:
@@ -82,29 +84,29 @@ def sequence_panel(controls: Controls, checked: Checked) -> None:
 
 
 def _numbers(controls: Controls, source: str) -> None:
-    left, middle, right = st.columns([1.25, 0.8, 0.95])
+    left, middle, right = st.columns([1.1, 0.8, 1.1], gap="xsmall")
     with left:
-        controls.choice("source", SOURCES)
+        controls.choice("source", SOURCES, fill(FROM))
     with middle:
         controls.whole("length", fill(T))
     with right:
-        controls.choice("dtype")
+        controls.choice("dtype", label=fill("dtype"))
     if source == "table":
         array_editor(controls.state)
-        controls.under("numbers")
         st.caption(fill(TABLE_HINT))
     elif source == "paste":
-        controls.area("numbers", placeholder=fill(PASTE_HINT))
+        controls.area("numbers", placeholder=fill(PASTE_HINT), marks=False)
         st.caption(fill(PASTE_HINT))
     else:
         _generator(controls)
     if source != "table" or "\n" in str(controls.state.values["numbers"]):
         controls.choice("axes", AXES)
+    controls.under("numbers", "generator", "table")
 
 
 def _generator(controls: Controls) -> None:
-    controls.choice("generator", {g.id: g.label for g in GENERATORS})
-    left, middle, right = st.columns(3)
+    controls.choice("generator", {g.id: g.label for g in GENERATORS}, marks=False)
+    left, middle, right = st.columns(3, gap="xsmall")
     with left:
         controls.whole("batch", fill(B), hint=fill(SIZES_HINT))
     with middle:
@@ -120,7 +122,7 @@ def init_panel(controls: Controls, checked: Checked) -> None:
     section(fill(INIT))
     with st.container(border=True, key="scan_init_panel"):
         for leaf in init_leaves(checked.step):
-            left, right = st.columns([1.25, 1])
+            left, right = st.columns([1.25, 1], gap="xsmall")
             with left:
                 controls.text(leaf.name, leaf.label)
             with right:
@@ -135,7 +137,7 @@ def scan_panel(controls: Controls, checked: Checked) -> None:
     with st.container(border=True, key="scan_scan_panel"):
         controls.flag("reverse")
         with st.expander(fill(MORE_LABEL), expanded=marked or _not_default(controls, names)):
-            left, right = st.columns(2)
+            left, right = st.columns(2, gap="xsmall")
             with left:
                 controls.text("unroll", hint=fill(UNROLL_HINT))
             if checked.step.x is not XKind.NONE:

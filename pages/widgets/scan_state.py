@@ -22,6 +22,7 @@ COMPILED, CACHED = "compiled", "cached"
 PADDED = "{program} for T = {padded}"
 TOOK = "{ms} ms"
 CANNOT_READ = "An input cannot be read. What is shown is the result of the inputs before."
+UNREADABLE = "An input cannot be read."
 NOT_RUN = "Nothing was computed."
 SHOWN_IS_OLD = "What is shown below is the last result that ran."
 
@@ -77,7 +78,9 @@ def verdict_of(shown: Shown, summary: str, words: str = "") -> Verdict:
     """The strip: `summary` of the result, and `words` about the loop once it was compared."""
     checked = shown.checked
     if checked.report is None:
-        return Verdict(State.STALE, summary=fill(CANNOT_READ))
+        return Verdict(
+            State.STALE if shown.stale else State.UNCHECKED, summary=fill(CANNOT_READ if shown.stale else UNREADABLE)
+        )
     state, count = state_of(checked.report), counted(checked.report)
     if checked.result is None:
         over = state is State.LIMIT and shown.stale
@@ -98,11 +101,11 @@ def marks_of(checked: Checked) -> dict[str, list[Mark]]:
     return marks
 
 
-def keep_late(checked: Checked, late: tuple[Violation, ...]) -> bool:
-    """Add what the comparison after the plot found to the evaluation it was made for; whether there was anything."""
+def keep_late(checked: Checked, late: tuple[Violation, ...]) -> Checked | None:
+    """Add what the comparison after the plot found to the evaluation it was made for; None when that was nothing."""
     kept, ms = st.session_state.get(_NOW, (None, 0.0))
     if not late or kept is not checked or checked.report is None:
-        return False
+        return None
     violations = sorted((*checked.report.violations, *late), key=lambda v: v.severity.rank)
     broken = any(v.severity.breaks for v in late)
     report = replace(
@@ -110,5 +113,6 @@ def keep_late(checked: Checked, late: tuple[Violation, ...]) -> bool:
         outcome=Outcome.VIOLATIONS if broken and checked.report.outcome is Outcome.OK else checked.report.outcome,
         violations=tuple(violations),
     )
-    st.session_state[_NOW] = (replace(checked, report=report), ms)
-    return True
+    checked = replace(checked, report=report)
+    st.session_state[_NOW], st.session_state[_GOOD] = (checked, ms), checked
+    return checked

@@ -15,8 +15,7 @@ from core.base.text import fill
 from core.base.violation import FieldEdit
 from core.inputs.fields import FieldTable, InputField, Kind, Value, changed
 
-UNDO = "Undo: {title}"
-APPLIED = "Done: {title}."
+APPLIED, UNDO = "Applied: {title}.", "Undo"
 YES, NO = "on", "off"
 EMPTY = "(empty)"
 
@@ -32,9 +31,10 @@ def enter_page(url_path: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """What the last button changed: its title, the values before it and those it set."""
+    """What the last button changed: a sentence that says so, the words on its undo button, the values before and after."""
 
-    title: str
+    said: str
+    button: str
     before: Mapping[str, Value]
     after: Mapping[str, Value]
 
@@ -132,15 +132,21 @@ class PageState:
 
     # --- writing ----------------------------------------------------------------------------------------------------
 
-    def edit(self, edit: FieldEdit, title: str) -> None:
-        """For `on_click`: give these fields these values, exactly, and remember how to undo it."""
+    def edit(self, edit: FieldEdit, title: str, said: str = APPLIED, undo: str = UNDO) -> None:
+        """For `on_click`: give these fields these values, exactly, and remember how to undo it.
+
+        `said` and `undo` are the templates of the line that offers to undo it.
+        """
         before = self.values
         after = self._complete({**before, **edit.values})
         names = set(before) | set(after)
         self.write(after)
         touched = changed(before, after, sorted(names))
         st.session_state[self._name("undo")] = Undo(
-            title, {n: before[n] for n in touched if n in before}, {n: after[n] for n in touched if n in after}
+            fill(said, title=title),
+            fill(undo),
+            {n: before[n] for n in touched if n in before},
+            {n: after[n] for n in touched if n in after},
         )
 
     def undo_last(self) -> None:

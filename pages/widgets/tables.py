@@ -19,13 +19,14 @@ _ROLE = {INIT: "c", NEW_CARRY: "c", X: "x", "xs": "x", Y: "y", YS: "y", "final c
 
 
 def table_html(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are HTML already."""
+    """A table of cells that are HTML already; without a header row where `head` is all empty."""
     top = "".join(f"<th>{html.escape(fill(word))}</th>" for word in head)
+    top = f"<thead><tr>{top}</tr></thead>" if any(head) else ""
     body = "".join(
         f'<tr><th scope="row">{first}</th>' + "".join(f'<td class="cl-mono">{cell}</td>' for cell in cells) + "</tr>"
         for first, *cells in rows
     )
-    return f'<div class="cl-scroll"><table class="cl-table"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+    return f'<div class="cl-scroll"><table class="cl-table">{top}<tbody>{body}</tbody></table></div>'
 
 
 def role_html(role: str) -> str:

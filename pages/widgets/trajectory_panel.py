@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from core.base.results import ScanResult
@@ -13,10 +15,12 @@ NUMBERS = "The numbers as a table"
 _CONFIG = {"displayModeBar": False, "scrollZoom": False}
 
 
-def trajectory_panel(result: ScanResult) -> None:
-    """The trajectory of one run."""
-    plot = trajectory(result.carries)
+def trajectory_panel(result: ScanResult, names: Mapping[str, str]) -> None:
+    """The trajectory of one run; `names` are the short names of the carry's leaves by path."""
+    plot = trajectory(result.carries, names)
     if plot.figure is not None:
+        # The template whose colours Streamlit's front end replaces by the theme's, in light and in dark.
+        plot.figure["layout"]["template"] = "streamlit"
         st.plotly_chart(plot.figure, key=CHART, width="stretch", config=_CONFIG, alt=plot.alt)
     for note in plot.notes:
         st.caption(note)

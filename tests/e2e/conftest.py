@@ -33,6 +33,7 @@ START_SECONDS = 90
 READY_MS = 60_000
 #: How Streamlit says that the script has run to its end and nothing more is to come.
 READY = "[data-testid=stApp][data-test-script-state=notRunning]"
+NO_SKELETON = "() => !document.querySelector('[data-testid=stSkeleton]')"
 CHROMIUM_FLAGS = [
     # As root there is no sandbox, and there is no GPU here; the others keep the browser's own business off the network.
     "--no-sandbox",
@@ -141,11 +142,13 @@ def browser() -> Iterator[Browser]:
 
 def _wait_ready(page: Page) -> None:
     page.wait_for_selector(READY, timeout=READY_MS)
+    # The script is done before the browser has fetched the code of every kind of widget: grey bars stand in for them.
+    page.wait_for_function(NO_SKELETON, timeout=READY_MS)
 
 
 @pytest.fixture
 def wait_ready() -> Callable[[Page], None]:
-    """Waits until the script of a page has run to its end. After an action, wait on what should change instead."""
+    """Waits until the script of a page has run to its end and every widget is drawn. After an action, wait on what should change instead."""
     return _wait_ready
 
 

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from jax import lax, tree_util
 
 from core.base.outcome import Outcome, Report
-from core.base.violation import Severity
-from core.contract.engine import check
+from core.base.violation import FieldEdit, Severity
+from core.contract.engine import Attempt, CallBench, check
+from core.contract.rule import Repair
 from core.contract.subject import ScanCall
 
 DTYPES = ("float32", "int32", "bool", "bfloat16", "float16", "int8")
@@ -31,7 +32,7 @@ class Two(NamedTuple):
     second: Any
 
 
-class StepRaised(Exception):  # noqa: N818
+class StepRaised(Exception):
     """The step's own exception: what it is about, no rule of the carry or of xs has to know."""
 
 
@@ -142,6 +143,7 @@ class Step:
             raise StepRaised(str(error)) from error
 
     def run(self, state: Any, x: Any) -> Any:
+        """What the grammar says, or whatever that raises."""
         leaves, structure = tree_util.tree_flatten(state)
         new = list(leaves)
         for index, name in self.leaf_ops if leaves else ():
@@ -277,22 +279,31 @@ def test_the_verdict_is_what_lax_scan_does(call: ScanCall) -> None:
         assert report.outcome is Outcome.VIOLATIONS, shown
 
 
+class Numbered:
+    """A bench that keeps what each repair made; a fix's edit is its number."""
+
+    def __init__(self, call: ScanCall) -> None:
+        self.call = call
+        self.made: list[ScanCall] = []
+
+    def attempt(self, repairs: tuple[Repair, ...]) -> Attempt | None:
+        attempt = CallBench(self.call).attempt(repairs)
+        if attempt is None:
+            return None
+        assert isinstance(attempt.subject, ScanCall)
+        self.made.append(attempt.subject)
+        return Attempt(attempt.subject, FieldEdit({"number": len(self.made) - 1}))
+
+
 @settings(max_examples=max(EXAMPLES // 4, 25))
 @given(calls())
-def test_every_fix_that_is_shown_leaves_what_jax_runs_or_says_what_is_left(call: ScanCall) -> None:
-    from core.contract.engine import Attempt, CallBench
-
-    tried: list[ScanCall] = []
-
-    class Recording(CallBench):
-        def attempt(self, repairs: Any) -> Attempt | None:
-            attempt = super().attempt(repairs)
-            if attempt is not None:
-                assert isinstance(attempt.subject, ScanCall)
-                tried.append(attempt.subject)
-            return attempt
-
-    report = check(call, bench=Recording(call))
-    clean = sum(1 for v in report.violations for fix in v.fixes if not fix.remaining)
-    run = sum(1 for mended in tried if raised_by_jax(mended) is None)
-    assert clean <= run, (report.codes, [fix.title for v in report.violations for fix in v.fixes])
+def test_every_fix_mends_what_it_says_and_jax_runs_what_has_nothing_left(call: ScanCall) -> None:
+    bench = Numbered(call)
+    for violation in check(call, bench=bench).violations:
+        for fix in violation.fixes:
+            event(f"{violation.code} {fix.title.split()[0]}")
+            assert isinstance(fix.edit, FieldEdit)
+            mended = bench.made[fix.edit.values["number"]]
+            raised = raised_by_jax(mended)
+            assert (raised is None) or fix.remaining, (violation.code, fix.title, raised)
+            assert (violation.code, violation.path) not in {(v.code, v.path) for v in check(mended).violations}

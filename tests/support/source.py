@@ -54,7 +54,7 @@ class Source:
         return here if here is not None else self.tree
 
     def bound(self, name: ast.Name) -> ast.expr | None:
-        """The expression last assigned to a name before it is used here; None for a parameter and what is not assigned."""
+        """The expression last assigned to a name before its use here; None for a parameter or an unassigned name."""
         scope, before = self.scope(name), name.lineno
         while True:
             found = [(line, value) for line, value in self._assigned(scope, name.id) if line <= before]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import io
 import logging
@@ -159,6 +160,18 @@ def test_a_logged_exception_keeps_its_place_and_loses_its_text() -> None:
     assert "ValueError" in told
     assert "test_run_script.py" in told
     assert "Traceback" in told
+
+
+def test_a_server_whose_output_nobody_reads_can_still_print() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    stream = run.PatientStream(os.fdopen(writing, "w", buffering=1))
+    with pytest.raises(BrokenPipeError):
+        stream._stream.write("the bare stream fails\n")
+    assert stream.write("Stopping\n") == len("Stopping\n")
+    stream.flush()
+    with contextlib.suppress(BrokenPipeError):
+        stream.close()
 
 
 def _executable(path: Path, text: str) -> None:

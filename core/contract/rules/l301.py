@@ -1,9 +1,9 @@
 """The carry of an LSTM is not the pair (c, h).
 
 **What.** `LSTMCell` and `OptimizedLSTMCell` begin with ``c, h = carry``. One array whose first axis has length 2
-unpacks along that axis: row 0 plays c and row 1 plays h, for every example of the batch, and nothing is raised. Any other
-length raises, as do three parts, one part, a dict or None. A list or a NamedTuple of two is fine in a direct call, but
-the cell returns a tuple, which a scan takes for another structure.
+unpacks along that axis: row 0 plays c and row 1 plays h, for every example of the batch, and nothing is raised. Any
+other length raises, as do three parts, one part, a dict or None. A list or a NamedTuple of two is fine in a direct
+call, but the cell returns a tuple, which a scan takes for another structure.
 
 **Why.** The carry of an LSTM is two arrays of one shape: the cell state c and the hidden state h.
 
@@ -42,12 +42,12 @@ from core.contract.subject import CellTrial
 from core.contract.trace import StepTrace
 
 EXAMPLES = (
-    "{path} is one array, {got}, where {cell} wants the pair (c, h): it unpacks along the batch, so example 0 plays c and "
-    "example 1 plays h for everybody."
+    "{path} is one array, {got}, where {cell} wants the pair (c, h): it unpacks along the batch, so example 0 plays c "
+    "and example 1 plays h for everybody."
 )
 ROWS = (
-    "{path} is one array, {got}, where {cell} wants the pair (c, h): it unpacks along its first axis, so row 0 plays c and "
-    "row 1 plays h for every example."
+    "{path} is one array, {got}, where {cell} wants the pair (c, h): it unpacks along its first axis, so row 0 plays "
+    "c and row 1 plays h for every example."
 )
 ARRAY = "{path} is one array, {got}, where {cell} wants the pair (c, h)."
 COUNT = "{path} is {got} where {cell} wants the pair (c, h)."
@@ -58,7 +58,10 @@ STACKED = (
 )
 CLAIM_CARRY = "Example 0 of the carry changed by 0.1 moves h of example {last} by this much; it must not move at all."
 CLAIM_INPUT = "x of example 0 changed by 0.1 moves h of example 1 by this much; it must not move at all."
-WHY = "The carry of an LSTM is two arrays of one shape, the cell state c and the hidden state h: the cell unpacks two parts."
+WHY = (
+    "The carry of an LSTM is two arrays of one shape, the cell state c and the hidden state h: the cell unpacks two "
+    "parts."
+)
 
 
 def check(facts: Facts) -> Iterator[Finding]:

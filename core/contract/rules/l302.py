@@ -1,11 +1,11 @@
 """c and h change places: (h, c) where the cell takes (c, h).
 
-**What.** What left a cell as c comes back to it as h, and h as c: in the carry that a step returns, in init, or between
-two calls. Both have the same shape and dtype, so nothing is raised. A carry that is kept as (h, c) throughout and turned
-round before each call is legal, and is no finding.
+**What.** What left a cell as c comes back to it as h, and h as c: in the carry that a step returns, in init, or
+between two calls. Both have the same shape and dtype, so nothing is raised. A carry that is kept as (h, c) throughout
+and turned round before each call is legal, and is no finding.
 
-**Why.** The first part is the cell state, which is unbounded and is only ever scaled and added to; the second is the hidden state, which goes
-through the recurrent weights.
+**Why.** The first part is the cell state, which is unbounded and is only ever scaled and added to; the second is the
+hidden state, which goes through the recurrent weights.
 
 **Bad**
 
@@ -52,11 +52,12 @@ RETURNED = (
 )
 SAME = "{path} is (h, c) where {cell} takes (c, h). Both hold the same numbers, so nothing moves yet."
 BECAUSE = "(c, h) comes from here"
+TAKEN = "the cell takes (c, h) here"
 CLAIM_SCAN = "The final carry, compared with the same scan where c stays c and h stays h: largest difference."
 CLAIM_STEP = "h after this step, compared with the same step on (c, h): largest difference."
 WHY = (
-    "The first part of the carry is the cell state c, scaled and added to; the second is the hidden state h, which goes "
-    "through the recurrent weights. The cell tells them apart by their order alone."
+    "The first part of the carry is the cell state c, scaled and added to; the second is the hidden state h, which "
+    "goes through the recurrent weights. The cell tells them apart by their order alone."
 )
 INITIALIZE = "initialize_carry"
 CELL = "the cell"
@@ -153,7 +154,7 @@ def _returned(facts: ScanFacts, uses: list[CellUse]) -> Iterator[Swap]:
             if back[0] is new_h and back[1] is new_c:
                 text = fill(RETURNED, one=one.path, other=other.path, cell=use.cell_name)
                 place = facts.places.find(f"return:{use.path}", f"return:{one.path}", "return", "step", "scan")
-                because = Because(carry_place(facts, use), BECAUSE)
+                because = Because(carry_place(facts, use), TAKEN)
                 yield Swap(
                     use, text, place, because, (repairs_cell.swap_returned(one.path, other.path),), path=one.path
                 )

@@ -1,9 +1,9 @@
 """The batch of the carry is not the batch of the input.
 
-**What.** A cell adds what comes of the input to what comes of the carry. Where their batch axes differ but broadcast, a direct
-call says nothing: a carry ``(H,)`` or ``(1, H)`` is one state that all examples share, an input ``(1, F)`` is one input that
-they share. In a scan the carry comes back larger than it went in, which raises; an input of batch 1 stays silent there
-too. Batches that do not broadcast raise everywhere.
+**What.** A cell adds what comes of the input to what comes of the carry. Where their batch axes differ but broadcast,
+a direct call says nothing: a carry ``(H,)`` or ``(1, H)`` is one state that all examples share, an input ``(1, F)``
+is one input that they share. In a scan the carry comes back larger than it went in, which raises; an input of batch 1
+stays silent there too. Batches that do not broadcast raise everywhere.
 
 **Why.** Row i of the carry is the memory of example i: the carry has the input's axes, with hidden_features for the
 last one.

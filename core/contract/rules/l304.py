@@ -1,8 +1,8 @@
 """The width of the carry is not the cell's hidden_features.
 
-**What.** The hidden state h is multiplied with the recurrent weights, so another width raises. The cell state c of an LSTM is
-only scaled unit by unit: a c of width 1, or a plain number, broadcasts over all units and nothing is raised in a direct
-call (in a scan it comes back wider than it went in, which raises).
+**What.** The hidden state h is multiplied with the recurrent weights, so another width raises. The cell state c of an
+LSTM is only scaled unit by unit: a c of width 1, or a plain number, broadcasts over all units and nothing is raised
+in a direct call (in a scan it comes back wider than it went in, which raises).
 
 **Why.** Every unit has its own cell state and its own hidden state: the last axis of both is hidden_features.
 
@@ -28,7 +28,7 @@ from core.base.avals import Aval
 from core.base.text import fill
 from core.base.violation import Severity
 from core.contract import repairs_cell
-from core.contract.cell_proof import units_moved, units_returned
+from core.contract.cell_proof import numbers_moved, units_returned
 from core.contract.cells import (
     CellUse,
     Part,
@@ -46,9 +46,10 @@ from core.contract.subject import CellTrial
 
 WIDTH = "The carry's last axis must be hidden_features, {hidden}: {label} {got}."
 NUMBER = "The carry's last axis must be hidden_features, {hidden}: {label} {got}, one number without an axis."
-BROADCAST = "{label} is {got}: its one number is shared by all {hidden} units of {cell}."
+BROADCAST = "{label} is {got}: each row is one number, shared by all {hidden} units of {cell}."
+SHARED = "{label} is {got}: one number, shared by all units of all examples."
 WIDER = "{label} is {got} where {cell} has hidden_features={hidden}: its one unit is spread over {width}."
-CLAIM_UNITS = "The first number of c changed by 0.1 moves this many units of the new c of example 0; it must be 1."
+CLAIM_NUMBERS = "The first number of c changed by 0.1 moves this many numbers of the new c; it must be 1."
 CLAIM_WIDTH = "The width of h after one step; it must be hidden_features."
 WHY = "Every unit has its own cell state and its own hidden state: the last axis of the carry is hidden_features."
 
@@ -78,10 +79,13 @@ def _one(use: CellUse) -> bool:
 def _finding(facts: Facts, use: CellUse, faulty: tuple[Part, ...], *, silent: bool) -> Finding:
     widths = [p.aval.shape[-1] if p.aval.shape else 1 for p in faulty]
     number = any(not p.aval.shape for p in faulty)
-    template = (BROADCAST if widths == [1] else WIDER) if silent else (NUMBER if number else WIDTH)
+    if silent:
+        template = WIDER if widths != [1] else SHARED if number else BROADCAST
+    else:
+        template = NUMBER if number else WIDTH
     measure = None
     if silent and widths == [1]:
-        measure = Measure(CLAIM_UNITS, units_moved(use.index), 1.0)
+        measure = Measure(CLAIM_NUMBERS, numbers_moved(use.index), 1.0)
     elif silent:
         measure = Measure(CLAIM_WIDTH, units_returned(use.index), float(use.hidden))
     return Finding(

@@ -1,7 +1,7 @@
 """The width of the input is not the cell's in_features.
 
-**What.** The last axis of what a cell is given as its input has another length than the one it was built for. It raises,
-with two numbers and no name.
+**What.** The last axis of what a cell is given as its input has another length than the one it was built for. It
+raises, with two numbers and no name.
 
 **Why.** The input weights have one row for each input feature, fixed when the cell is built.
 
@@ -32,7 +32,10 @@ from core.contract.rule import Finding, Jax, Rule, Stage
 
 MESSAGE = "The input is {got}: its last axis must be in_features, {features}."
 NUMBER = "The input is {got}, one number without an axis: its last axis must be in_features, {features}."
-WHY = "The input weights have one row for each input feature, fixed when the cell is built: the last axis of x is in_features."
+WHY = (
+    "The input weights have one row for each input feature, fixed when the cell is built: the last axis of x is "
+    "in_features."
+)
 
 
 def check(facts: Facts) -> Iterator[Finding]:

@@ -1,11 +1,11 @@
 """initialize_carry is not given an nnx.Rngs.
 
-**What.** Called without `rngs`, with a PRNG key or a number for it, with an `nnx.Rngs` that has no stream to draw from, or
-with its arguments the wrong way round (the key came first in Linen). It raises, also where the carry is zeros and
-nothing is drawn.
+**What.** Called without `rngs`, with a PRNG key or a number for it, with an `nnx.Rngs` that has no stream to draw
+from, or with its arguments the wrong way round (the key came first in Linen). It raises, also where the carry is
+zeros and nothing is drawn.
 
-**Why.** A carry may be random, so `initialize_carry(input_shape, rngs)` always takes a key from the stream ``carry`` of
-an `nnx.Rngs`, or from its default stream.
+**Why.** A carry may be random, so `initialize_carry(input_shape, rngs)` always takes a key from the stream ``carry``
+of an `nnx.Rngs`, or from its default stream.
 
 **Bad**
 
@@ -38,8 +38,8 @@ NO_STREAM = "initialize_carry was given an nnx.Rngs that has neither a stream na
 GIVEN = "initialize_carry was given {got}; it wants an nnx.Rngs."
 ORDER = "initialize_carry was given {got} first and the shape {shape} second: the shape comes first."
 WHY = (
-    "initialize_carry(input_shape, rngs) takes a key from the stream carry of an nnx.Rngs (or from its default stream), "
-    "also for a carry of zeros."
+    "initialize_carry(input_shape, rngs) takes a key from the stream carry of an nnx.Rngs (or from its default "
+    "stream), also for a carry of zeros."
 )
 #: Another seed than the parameters' usual 0.
 SEED = 1

@@ -1,10 +1,10 @@
 """A cell is built without an nnx.Rngs.
 
-**What.** `rngs` is left out, or it is a PRNG key, a number, one stream, or an `nnx.Rngs` that has no stream to draw parameters
-from; or it is given by position, which a cell does not take. It raises, in words that name an attribute.
+**What.** `rngs` is left out, or it is a PRNG key, a number, one stream, or an `nnx.Rngs` that has no stream to draw
+parameters from; or it is given by position, which a cell does not take. It raises, in words that name an attribute.
 
-**Why.** The weights are drawn when the cell is built, from the stream ``params`` of an `nnx.Rngs`, or from its default
-stream: ``rngs=`` is a keyword that must be there.
+**Why.** The weights are drawn when the cell is built, from the stream ``params`` of an `nnx.Rngs`, or from its
+default stream: ``rngs=`` is a keyword that must be there.
 
 **Bad**
 

@@ -1,8 +1,8 @@
 """initialize_carry is given another shape than that of one input.
 
-**What.** It takes every axis of `input_shape` but the last one for batch, whatever they are. Given the shape of the whole
-sequence, ``(T, B, F)``, it returns one state for each time and example; given ``(B,)``, a state without batch. Both are
-silent, and both broadcast silently against an input ``(B, F)``. A list, a number or the array itself raise.
+**What.** It takes every axis of `input_shape` but the last one for batch, whatever they are. Given the shape of the
+whole sequence, ``(T, B, F)``, it returns one state for each time and example; given ``(B,)``, a state without batch.
+Both are silent, and both broadcast silently against an input ``(B, F)``. A list, a number or the array itself raise.
 
 **Why.** `input_shape` is the shape of what one step is given: ``(B, F)``.
 
@@ -17,8 +17,8 @@ silent, and both broadcast silently against an input ``(B, F)``. A list, a numbe
     carry = cell.initialize_carry(xs[0].shape, nnx.Rngs(1))
     carry, y = cell(carry, xs[0])
 
-The shape alone proves nothing: a cell may be stepped on inputs with several batch axes, or with none. It is compared with the
-input that is really stepped. The last number is not looked at, neither here nor by the cell.
+The shape alone proves nothing: a cell may be stepped on inputs with several batch axes, or with none. It is compared
+with the input that is really stepped. The last number is not looked at, neither here nor by the cell.
 
 Source: flax.nnx.LSTMCell.initialize_carry, "mem_shape = batch_dims + (self.hidden_features,)".
 """
@@ -51,14 +51,23 @@ from core.contract.record import CarryEvent
 from core.contract.rngs import is_key, is_seed, is_shape
 from core.contract.rule import Finding, Jax, Measure, Repair, Rule, Stage
 
-MORE = "initialize_carry was given {given}, but one step takes {x}: the carry is {got}, with axes that one step does not have."
-FEWER = "initialize_carry was given {given}, but one step takes {x}: the carry is {got}, without the batch axes of one step."
+MORE = (
+    "initialize_carry was given {given}, but one step takes {x}: the carry is {got}, with axes that one step does "
+    "not have."
+)
+FEWER = (
+    "initialize_carry was given {given}, but one step takes {x}: the carry is {got}, without the batch axes of one "
+    "step."
+)
 NO_TUPLE = "initialize_carry was given {given} for input_shape; it wants a tuple of whole numbers, such as (B, F)."
 CLAIM_MORE = "One step returns this many hidden states for each example of its input; it must be 1."
 CLAIM_FEWER = (
     "One row of the carry changed by 0.1 moves h of this many examples; each has its own memory, so it must be 1."
 )
-WHY = "input_shape is the shape of what one step is given, (B, F): every axis of it but the last becomes batch in the carry."
+WHY = (
+    "input_shape is the shape of what one step is given, (B, F): every axis of it but the last becomes batch in "
+    "the carry."
+)
 NOTHING = "nothing"
 ARRAY = "an array {aval}"
 VALUE = "{value!r}"

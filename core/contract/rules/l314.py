@@ -1,10 +1,10 @@
 """The dtype of the carry is not what the cell computes in.
 
-**What.** A bfloat16 (or integer) carry goes into a cell with float32 weights, and a float32 carry comes out. A direct call
-says nothing; a scan takes the new dtype for another carry and raises.
+**What.** A bfloat16 (or integer) carry goes into a cell with float32 weights, and a float32 carry comes out. A direct
+call says nothing; a scan takes the new dtype for another carry and raises.
 
-**Why.** A cell promotes its weights, its input and its carry to one dtype. The carry keeps its type only if it has that
-dtype already.
+**Why.** A cell promotes its weights, its input and its carry to one dtype. The carry keeps its type only if it has
+that dtype already.
 
 **Bad**
 
@@ -16,8 +16,8 @@ dtype already.
     h = jnp.zeros((2, 4))
     carry, y = cell((h, h), jnp.ones((2, 3)))
 
-No finding: a float32 carry with bfloat16 inputs, a bfloat16 carry in a cell with ``dtype`` and ``param_dtype`` bfloat16, or a
-step that casts the new carry back on purpose.
+No finding: a float32 carry with bfloat16 inputs, a bfloat16 carry in a cell with ``dtype`` and ``param_dtype``
+bfloat16, or a step that casts the new carry back on purpose.
 
 Source: flax.nnx.nn.dtypes.promote_dtype.
 """

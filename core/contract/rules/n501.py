@@ -249,7 +249,8 @@ XS = "{leaf}"
 
 
 def _source_place(facts: ScanFacts, path: str, from_init: bool) -> Place | None:
-    return facts.places.find(f"init:{path}" if from_init else f"xs:{path}", "scan")
+    roles = (f"init:{path}",) if from_init else (f"xs_bound:{path}", f"xs:{path}")
+    return facts.places.find(*roles, "scan")
 
 
 def _count(call: ScanCall) -> float:

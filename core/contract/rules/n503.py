@@ -10,13 +10,12 @@ Whatever else it reads or draws (a counter, `np.random`, a list) is frozen in th
 **Bad**
 
     def step(carry, x):
-        return carry + x * np.random.normal(), carry      # one draw, frozen, for all T steps
+        return carry + (2 * x if isinstance(x, jax.core.Tracer) else x), carry
 
 **Good**
 
-    def step(carry, xk):
-        x, key = xk
-        return carry + x * jax.random.normal(key), carry
+    def step(carry, x):
+        return carry + x, carry
 
 A warning where a single step disagrees by more than rounding can explain. A note where every single step agrees and the
 loop as a whole does not: the step amplifies rounding (a chaotic map), and both results are as good. The tolerance is

@@ -31,7 +31,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 from jax import tree_util
 
 from core.base.avals import Aval, LeafType
@@ -42,7 +41,7 @@ from core.contract import repairs
 from core.contract.buffers import Cut, cuts
 from core.contract.facts import ScanFacts
 from core.contract.hosts import Arrived, arrived, flattened
-from core.contract.precision import Lost, Wrapped, is_int, lost_motion, ran, wrapped
+from core.contract.precision import Lost, Wrapped, is_host_float64, is_int, lost_motion, ran, wrapped
 from core.contract.rule import Finding, Jax, Measure, Repair, Rule, Stage
 from core.contract.subject import ScanCall
 from core.contract.trace import Raised
@@ -128,7 +127,6 @@ def _narrow(path: str, dtype: str) -> tuple[Repair, ...]:
 def _not_arrived(facts: ScanFacts, number: Arrived) -> Finding:
     path = number.path
     held = _held(facts, path)
-    role = "init" if path.startswith("carry") else "xs"
 
     def off(call: ScanCall) -> float:
         return max((a.off for a in arrived(ScanFacts(call)) if a.path == path), default=0.0)
@@ -142,7 +140,7 @@ def _not_arrived(facts: ScanFacts, number: Arrived) -> Finding:
             got=number.got,
             held=number.held,
         ),
-        place=facts.places.find(f"{role}_dtype:{path}", f"{role}:{path}", "scan"),
+        place=_place_of(facts, path),
         expected=(_as(held, number.host),),
         got=(held,),
         measure=Measure(fill(CLAIM_ARRIVED, path=path), off),
@@ -160,7 +158,7 @@ def _flat(facts: ScanFacts, flat: Any) -> Finding:
     fields = {name: show(getattr(flat, name)) for name in ("given", "got", "off")}
     return Finding(
         message=fill(FLAT, path=path, host=flat.host, held=flat.held, one=flat.one, two=flat.two, **fields),
-        place=facts.places.find(f"xs_dtype:{path}", f"xs:{path}", "scan"),
+        place=_place_of(facts, path),
         expected=(_as(held, flat.host),),
         got=(held,),
         measure=Measure(CLAIM_FLAT, off),
@@ -198,8 +196,8 @@ def _stalls(facts: ScanFacts, lost: Lost) -> Finding:
             total=facts.length,
             **{name: show_as(value, dtype) for name, value in numbers.items()},
         ),
-        place=facts.places.find(f"init_dtype:{lost.path}", f"init:{lost.path}", "scan"),
-        because=None if asked is None else Because(_place_of(facts, asked), fill(BECAUSE, host="float64")),
+        place=_place_of(facts, lost.path),
+        because=None if asked in (None, lost.path) else Because(_place_of(facts, asked), fill(BECAUSE, host="float64")),
         expected=() if asked is None else (_as(held, "float64"),),
         got=(held,),
         repairs=_narrow(lost.path, dtype),
@@ -211,18 +209,17 @@ def _stalls(facts: ScanFacts, lost: Lost) -> Finding:
 def _asked(facts: ScanFacts, path: str) -> str | None:
     """The leaf that was explicitly given as float64 by the host: init's own, else one of xs; None when none was."""
     given = zip(facts.init_types, tree_util.tree_leaves(facts.call.init), strict=True)
-    if any(t.path == path and _float64(leaf) for t, leaf in given):
+    if any(t.path == path and is_host_float64(leaf) for t, leaf in given):
         return path
     leaves = zip(facts.xs_types, tree_util.tree_leaves(facts.call.xs), strict=True)
-    return next((t.path for t, leaf in leaves if _float64(leaf)), None)
-
-
-def _float64(leaf: Any) -> bool:
-    return isinstance(leaf, np.ndarray | np.generic) and leaf.dtype == np.float64
+    return next((t.path for t, leaf in leaves if is_host_float64(leaf)), None)
 
 
 def _place_of(facts: ScanFacts, path: str) -> Any:
-    return facts.places.find(f"init:{path}" if path.startswith("carry") else f"xs:{path}")
+    """Where a leaf of init or of xs got its numbers."""
+    if path.startswith("carry"):
+        return facts.places.find(f"init_dtype:{path}", f"init:{path}", "scan")
+    return facts.places.find(f"xs_bound:{path}", f"xs_dtype:{path}", f"xs:{path}", "scan")
 
 
 def _wraps(facts: ScanFacts, number: Wrapped) -> Finding:

@@ -1,11 +1,11 @@
 """Parameters and carry are drawn from one stream.
 
-**What.** The `nnx.Rngs` that a cell was built with is given to `initialize_carry` too, and has no stream of its own for
-the carry: the carry continues where the parameters stopped. Or two `nnx.Rngs` of one seed are used, and a random carry
-is drawn from the very keys that drew the weights.
+**What.** The `nnx.Rngs` that a cell was built with is given to `initialize_carry` too, and has no stream of its own
+for the carry: the carry continues where the parameters stopped. Or two `nnx.Rngs` of one seed are used, and a random
+carry is drawn from the very keys that drew the weights.
 
-**Why.** One stream for two purposes makes each depend on how much the other draws: a cell with more weights starts from
-another carry. A named stream says that they are apart.
+**Why.** One stream for two purposes makes each depend on how much the other draws: a cell with more weights starts
+from another carry. A named stream says that they are apart.
 
 **Bad**
 
@@ -44,7 +44,10 @@ from core.contract.rngs import key_data, stream_of
 from core.contract.rule import Finding, Jax, Rule, Stage
 
 STREAM = "The carry is drawn from the stream that drew the parameters of {cell}; it has no stream named carry."
-ZEROS = "The carry of {cell} takes its keys from the stream of the parameters; it is zeros, so only the stream's count moves."
+ZEROS = (
+    "The carry of {cell} takes its keys from the stream of the parameters; it is zeros, so only the stream's count "
+    "moves."
+)
 SEED = "The carry is drawn from the keys that drew the parameters of {cell}: two nnx.Rngs of one seed."
 BECAUSE = "the parameters are drawn here"
 WHY = (

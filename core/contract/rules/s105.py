@@ -65,6 +65,7 @@ RAISES = "{path} starts as a weak {expected} and comes out as {got}: promoting i
 BECAUSE = "the step returns {after} here, and a weak init gives way"
 BECAUSE_INIT = "init is {given} here, weakly typed"
 CLAIM = "The scan was run again from {path} as strong {wide}; this is the largest difference between the two carries."
+CLAIM_START = "Init was compared with what the scan starts from; this is the largest difference in {path}."
 WHY = (
     "A weak init leaves its dtype to the step: the carry is then no wider than one element of xs. A strong one decides."
 )
@@ -79,11 +80,11 @@ def check(facts: ScanFacts) -> Iterator[Finding]:
     for promotion in facts.once(promotions):
         harm, change = found.get(promotion.path), changed_value(promotion)
         if harm is not None:
-            yield _warning(facts, promotion, _harmed(facts, promotion, harm))
+            yield _warning(facts, promotion, _harmed(facts, promotion, harm), _measure(promotion))
         elif change is not None:
             value, got = change
             text = fill(CHANGED, path=named(facts, promotion.path), value=value, after=promotion.after.dtype, got=got)
-            yield _warning(facts, promotion, text)
+            yield _warning(facts, promotion, text, _measure_start(promotion))
         else:
             yield _note(facts, promotion)
 
@@ -111,15 +112,16 @@ def _note(facts: ScanFacts, promotion: Promotion) -> Finding:
     )
 
 
-def _warning(facts: ScanFacts, promotion: Promotion, message: str) -> Finding:
+def _warning(facts: ScanFacts, promotion: Promotion, message: str, measure: Measure) -> Finding:
+    fits = holds(promotion.value, promotion.wide)  # a wider dtype that does not hold init either mends nothing
     return Finding(
         message=message,
         place=_place(facts, promotion.path),
         because=_because(facts, promotion),
         expected=(LeafType(promotion.path, promotion.before),),
         got=(LeafType(promotion.path, promotion.after),),
-        repairs=(repairs.init_dtype(promotion.path, promotion.wide),),
-        measure=_measure(promotion),
+        repairs=(repairs.init_dtype(promotion.path, promotion.wide),) if fits else (),
+        measure=measure,
         severity=Severity.WARNING,
         silent=True,
         path=promotion.path,
@@ -158,6 +160,16 @@ def _measure(promotion: Promotion) -> Measure:
         return float(np.abs(one.values.astype(np.float64) - two.values.astype(np.float64)).max())
 
     return Measure(fill(CLAIM, path=promotion.path, wide=wide), apart)
+
+
+def _measure_start(promotion: Promotion) -> Measure:
+    given = np.asarray(promotion.value).astype(np.float64)
+
+    def off(call: ScanCall) -> float:
+        series = next(s for s in run_call(call).carries if s.path == promotion.path)
+        return float(np.abs(series.values[0].astype(np.float64) - given).max())
+
+    return Measure(fill(CLAIM_START, path=promotion.path), off)
 
 
 # --- raised ---------------------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ import numpy as np
 from jax import tree_util
 
 from core.base.avals import LeafType, aval_of, leaf_types, path_name
+from core.base.places import Because
 from core.base.text import fill
 from core.base.violation import Severity
 from core.contract import trees
@@ -47,7 +48,7 @@ from core.contract.trace import Raised
 from core.runners.scan import run_call
 
 NUMBERS = (
-    "{path} is a Python {kind} of {count} {entries}: JAX sees {leaves} separate numbers, none with an axis to scan."
+    "{path} is a Python {kind} of {count} {entries}: JAX sees {leaves} separate values, none with an axis to scan."
 )
 ROWS = (
     "{path} is a Python list of arrays ({count} of {kind}): JAX scans them side by side over their {steps} entries, "
@@ -60,10 +61,12 @@ AXES_SAY_ROWS = "Its axes were declared {axes}: the arrays are the steps."
 SOME_UNREAD = "The step never reads x{unread}, so it takes x for one row."
 EITHER = "That is right for {count} sequences side by side. If each array is one step, it must be one array of {count} steps."
 NUMBER = "numbers"
+KEY = "PRNG keys"
 ROW = "rows of numbers"
 STEPS = "{path} is given as {count} steps; this is how many steps the scan takes."
 FIRST = "{path} is given as rows; this is how far what step 0 sees is from row 0."
 WHY = "A scan walks along the leading axis of arrays. A list is a pytree: each of its entries is a sequence of its own."
+BECAUSE = "{path} is made a list here"
 ONE_ARRAY = "one array of {count} steps"
 
 
@@ -125,16 +128,24 @@ def _stacking_fails(rows: list[Any]) -> bool:
     return False
 
 
+def _because(facts: ScanFacts, path: str) -> Because | None:
+    """Where the list was made, when that is another place."""
+    bound, here = facts.places.find(f"xs_bound:{path}"), facts.places.find(f"xs:{path}", "xs")
+    return Because(bound, fill(BECAUSE, path=path)) if bound is not None and bound != here else None
+
+
 # --- numbers: JAX raises --------------------------------------------------------------------------------------------
 
 
 def _numbers(facts: ScanFacts, path: str, node: Any) -> Finding:
     leaves = leaf_types(node, path)
-    entries = NUMBER if all(is_scalar(entry) for entry in node) else ROW
+    keys = all(leaf.aval is not None and leaf.aval.dtype.startswith("key") for leaf in leaves)
+    entries = KEY if keys else NUMBER if all(is_scalar(entry) for entry in node) else ROW
     kind = type(node).__name__
     return Finding(
         message=fill(NUMBERS, path=path, kind=kind, count=len(node), entries=entries, leaves=len(leaves)),
         place=facts.places.find(f"xs:{path}", "xs", "scan"),
+        because=_because(facts, path),
         expected=(LeafType(path, None, fill(ONE_ARRAY, count=len(node))),),
         got=(trees.shown(node, path),),
         repairs=(xs_stack(path, len(node)),),
@@ -169,6 +180,7 @@ def _arrays(facts: ScanFacts, rows: Rows) -> Iterator[Finding]:
     yield Finding(
         message=fill(ROWS, path=rows.path, count=rows.count, kind=_kind(rows), steps=rows.columns, evidence=evidence),
         place=facts.places.find(f"xs:{rows.path}", "xs", "scan"),
+        because=_because(facts, rows.path),
         expected=(LeafType(rows.path, None, fill(ONE_ARRAY, count=rows.count)),),
         got=leaf_types(rows.entries, rows.path),
         repairs=tuple(_repairs(rows)),

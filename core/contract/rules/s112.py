@@ -72,7 +72,7 @@ def check(facts: ScanFacts) -> Iterator[Finding]:
 def _finding(facts: ScanFacts, leaf: LeafType, message: str) -> Finding:
     return Finding(
         message=message,
-        place=facts.places.find(f"xs:{leaf.path}", "xs", "scan"),
+        place=facts.places.find(f"xs_bound:{leaf.path}", f"xs:{leaf.path}", "scan"),
         got=(leaf,),
         path=leaf.path,
     )

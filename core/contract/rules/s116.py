@@ -26,14 +26,16 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import lax
 
 from core.base.text import fill
 from core.base.violation import Severity
 from core.contract import repairs
 from core.contract.counts import Kind, is_int, is_number
 from core.contract.facts import ScanFacts
-from core.contract.rule import Finding, Jax, Repair, Rule, Stage
+from core.contract.rule import Finding, Jax, Measure, Repair, Rule, Stage
 from core.contract.sequence import length_count, scans_nothing, xs_length
+from core.contract.subject import ScanCall
 
 MESSAGE_BENT = "length is {value}, which is no whole number: JAX takes it as {steps}."
 MESSAGE_BENT_XS = "length is {value}, which is no whole number: JAX takes it as {steps}, but xs has {axis} steps."
@@ -45,6 +47,7 @@ MESSAGE_UNROLL = "unroll is {value}, which is no whole number of at least 0."
 MESSAGE_UNROLL_LUCK = "unroll is {value}, no int: this call takes it, others raise."
 WHY_LENGTH = "length counts steps: a whole number. JAX takes int() of whatever it is given, without a word."
 WHY_UNROLL = "unroll counts steps: an int of at least 0 (0: all), or a bool."
+CLAIM = "A scan that only counts was run with this length: this is how far the number of its steps is from it."
 #: How much of a value is shown.
 WIDTH = 40
 
@@ -75,11 +78,20 @@ def _length(facts: ScanFacts) -> Iterator[Finding]:
         message=fill(template, value=_shown(value), steps=count.steps, axis=axis, kind=type(value).__name__),
         place=facts.places.find("length", "scan"),
         repairs=tuple(_length_repairs(facts, axis, count.steps)),
+        measure=None if raises or not is_number(value) or count.kind is Kind.SAME else Measure(CLAIM, _steps_lost),
         severity=severity,
         silent=not raises,
         why=WHY_LENGTH,
         path="length",
     )
+
+
+def _steps_lost(call: ScanCall) -> float:
+    """How many steps, or what part of one, `length` asks for and is not given."""
+    if call.length is None:
+        return 0.0
+    steps, _ = lax.scan(lambda n, _: (n + 1, None), 0, None, length=call.length)
+    return abs(float(call.length) - float(steps))
 
 
 def _length_repairs(facts: ScanFacts, axis: int | None, steps: int | None) -> Iterator[Repair]:

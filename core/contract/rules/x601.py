@@ -38,6 +38,7 @@ from core.contract.trace import Raised
 
 MESSAGE = "{what} would be {asked} {unit}; this playground's limit `{name}` is {allowed}."
 STEPS = "The scan"
+UNROLLED = "The unrolled part of the scan"
 OVER_TIME = "{path} over time, {count} × {type},"
 ARRAY = "{path}, {type},"
 KERNEL = "A kernel of the cell, {rows} × {columns},"
@@ -80,7 +81,6 @@ def check(facts: ScanFacts | CellFacts) -> Iterator[Finding]:
                     allowed=f"{limit.value:,}",
                 ),
                 place=asked.place,
-                silent=False,
                 path=asked.path,
             )
 
@@ -100,12 +100,20 @@ def _scan(facts: ScanFacts) -> Iterator[_Asked]:
     place = find("length", "xs", "scan") if facts.call.length is not None else find("xs", "length", "scan")
     if isinstance(place, Field):
         yield _Asked("length", STEPS, steps, place)
+        yield _Asked("unroll", UNROLLED, _copies(facts.call.unroll, steps), find("unroll", "scan"), derived=True)
     for leaf in facts.init_types:
         yield from _over_time(leaf, steps + 1, place)
     trace = facts.trace
     if not isinstance(trace, Raised):
         for leaf in trace.y_types():
             yield from _over_time(LeafType("ys" + leaf.path.removeprefix("y"), leaf.aval, leaf.kind), steps, place)
+
+
+def _copies(unroll: Any, steps: int) -> int:
+    """How many copies of the step stand in the program: 0 and True unroll all of it."""
+    if isinstance(unroll, bool):
+        return steps if unroll else 1
+    return min(int(unroll) or steps, steps) if is_int(unroll) else 1
 
 
 def _array(leaf: LeafType, place: Place | None) -> Iterator[_Asked]:
@@ -148,7 +156,8 @@ def _cell(facts: CellFacts) -> Iterator[_Asked]:
     if inputs is not None:
         place = find("input", "cell")
         if len(inputs.shape) > 1:
-            yield _Asked("batch", fill(ARRAY, path="inputs", type=inputs), int(inputs.shape[0]), place)
+            rows = find("batch", "input", "cell")  # a page that makes the input has an input for its batch
+            yield _Asked("batch", fill(ARRAY, path="inputs", type=inputs), int(inputs.shape[0]), rows)
         yield from _array(LeafType("inputs", inputs), place)
     yield from _carry(facts, hidden)
 

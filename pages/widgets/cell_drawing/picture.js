@@ -11,7 +11,8 @@ export function drawPicture(picture, data, name) {
   const id = `cell-${name}`;
   const describe = { cell: data.kind, carry: data.parts.join(", "), gates: data.gates.join(", "), new: data.parts.map((p) => `${p}′`).join(", ") };
   picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  picture.setAttribute("aria-labelledby", `${id}-title ${id}-text`);
+  picture.setAttribute("aria-labelledby", `${id}-title`);
+  picture.setAttribute("aria-describedby", `${id}-text`);
   picture.replaceChildren(
     svg("title", { id: `${id}-title` }, fill(data.text.title, describe)),
     svg("desc", { id: `${id}-text` }, fill(data.text.description, describe)),

@@ -199,7 +199,11 @@ def test_what_was_verified_is_what_the_edit_does() -> None:
 
 
 def test_fixes_keep_the_rule_s_order() -> None:
-    repairs = (exchange(gone="A", title="first"), Repair("no", "no", lambda call: call), exchange(gone="A", title="then"))
+    repairs = (
+        exchange(gone="A", title="first"),
+        Repair("no", "no", lambda call: call),
+        exchange(gone="A", title="then"),
+    )
     (violation,) = check(marked("A"), rules=[rule("A", *repairs)]).violations
     assert [fix.title for fix in violation.fixes] == ["first", "then"]
 
@@ -275,6 +279,12 @@ def test_the_more_specific_rule_wins_at_the_same_leaf(winner: str, loser: str, l
 def test_it_wins_at_the_other_leaves_it_covers_too() -> None:
     rules = [rule("A", beats=("B",), path="carry", covers=("carry[1]",)), rule("B", path="carry[1]")]
     assert [v.code for v in check(marked("A", "B"), rules=rules).violations] == ["A"]
+
+
+@pytest.mark.parametrize("severity", [Severity.WARNING, Severity.NOTE])
+def test_less_than_an_error_hides_no_error(severity: Severity) -> None:
+    rules = [rule("A", beats=("B",), severity=severity), rule("B", severity=Severity.ERROR)]
+    assert sorted(v.code for v in check(marked("A", "B"), rules=rules).violations) == ["A", "B"]
 
 
 def test_no_rule_beats_what_it_does_not_name() -> None:

@@ -100,8 +100,8 @@ def test_the_step_returns_h_and_c(cell: type) -> None:
     call = ScanCall(step, pair(2, 4), XS)
     violation = silent(call, "L302")
     assert violation.message == (
-        f"The step returns h in carry[0] and c in carry[1], but {cell.__name__} takes carry[0] as c and carry[1] as h at "
-        "the next step."
+        f"The step returns h in carry[0] and c in carry[1], but {cell.__name__} takes carry[0] as c and "
+        "carry[1] as h at the next step."
     )
     right = run(ScanCall(step_of(layer), pair(2, 4), XS))
     final, ys = run(mended(call, "L302", "carry_swap"))

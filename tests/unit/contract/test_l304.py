@@ -53,7 +53,7 @@ def test_a_c_of_width_one_is_silent(cell: type, lead: tuple[int, ...]) -> None:
     subject = trial(cell, carry=(some(*lead, 1), some(*lead, 4)), inputs=some(*lead, 3))
     violation = silent(subject, "L304")
     assert violation.path == "carry[0]"
-    assert "its one number is shared by all 4 units" in violation.message
+    assert violation.message.endswith(f"each row is one number, shared by all 4 units of {cell.__name__}.")
     assert violation.proof is not None
     assert (violation.proof.before, violation.proof.after) == (4.0, 1.0)
     np.testing.assert_allclose(run(subject)[1], run(mended(subject, "L304", "carry_shape"))[1], rtol=1e-5, atol=1e-6)
@@ -62,7 +62,10 @@ def test_a_c_of_width_one_is_silent(cell: type, lead: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("cell", PAIR_CELLS)
 def test_a_number_for_c_is_silent(cell: type) -> None:
     subject = trial(cell, carry=(0.0, some(2, 4)))
-    assert "float32[]" in silent(subject, "L304").message
+    violation = silent(subject, "L304")
+    assert violation.message == "carry[0] (c) is float32[]: one number, shared by all units of all examples."
+    assert violation.proof is not None
+    assert (violation.proof.before, violation.proof.after) == (8.0, 1.0)
     np.testing.assert_allclose(run(subject)[1], run(mended(subject, "L304", "carry_shape"))[1], rtol=1e-5, atol=1e-6)
 
 

@@ -164,7 +164,9 @@ def test_the_last_number_does_not_matter(cell: type) -> None:
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_carry_that_is_made_to_fit(cell: type) -> None:
-    first = lambda c: jax.tree.map(lambda leaf: leaf[0], c)
+    def first(c: Any) -> Any:
+        return jax.tree.map(lambda leaf: leaf[0], c)
+
     clean(trial(cell, input_shape=(5, 2, 3), carry=first), notes=())
 
 

@@ -74,7 +74,9 @@ def test_the_learner_s_own_name_is_in_the_sentence() -> None:
         return {"n": total["n"], "last": x}, x
 
     violation = only(ScanCall(step, {"n": 0.0, "last": None}, XS), "S102")
-    assert violation.message == "carry['last'] (`total['last']` in the step) goes in as None and comes out as float32[]."
+    assert (
+        violation.message == "carry['last'] (`total['last']` in the step) goes in as None and comes out as float32[]."
+    )
     assert violation.because is not None
     assert violation.because.text == "init set None here"
 

@@ -70,8 +70,13 @@ def test_a_range_becomes_an_array() -> None:
     assert ys.tolist() == [0, 0, 1, 3, 6]
 
 
-@pytest.mark.parametrize("step", [count, Counter(), Counter().step, jax.jit(count), partial(count)])
-@pytest.mark.parametrize("number", [5, np.int64(5), jnp.array(5)])
+@pytest.mark.parametrize(
+    ("step", "number"),
+    [
+        *((count, 5), (Counter(), 5), (Counter().step, 5), (jax.jit(count), 5), (partial(count), 5)),
+        *((count, np.int64(5)), (count, jnp.array(5))),
+    ],
+)
 def test_a_whole_number_was_meant_as_length(step: Any, number: Any) -> None:
     call = ScanCall(step, 0.0, number)
     assert kinds(call, "S106") == ["length", "xs_leading"]

@@ -1,0 +1,14 @@
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+frames = jnp.ones((5, 2, 3))
+cell = nnx.LSTMCell(3, 4, rngs=nnx.Rngs(0))
+init = cell.initialize_carry(frames[0].shape, rngs=nnx.Rngs(1))
+
+
+def step(carry, frame):
+    return cell(carry, frame)
+
+
+final, ys = jax.lax.scan(step, init, frames)

@@ -1,0 +1,14 @@
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+cell = nnx.LSTMCell(3, 4, rngs=nnx.Rngs(0))
+zeros = jnp.zeros((2, 4), jnp.bfloat16)
+
+
+def step(carry, x):
+    return cell(carry, x)
+
+
+init = (zeros, zeros)
+final, ys = jax.lax.scan(step, init, jnp.ones((5, 2, 3)))

@@ -1,0 +1,12 @@
+import jax
+import numpy as np
+
+jax.config.update("jax_enable_x64", True)
+
+
+def step(clock, dt):
+    return clock + dt, None
+
+
+clock, _ = jax.lax.scan(step, np.float64(1.0), np.full(1000, 1e-8))
+print(clock)  # 1.00001

@@ -1,0 +1,12 @@
+import jax
+import jax.numpy as jnp
+
+readings = jnp.array([100, 100, 100], jnp.int8)
+
+
+def step(total, x):
+    return total + x, x
+
+
+total, _ = jax.lax.scan(step, jnp.int32(0), readings)
+print(total)  # 300

@@ -1,0 +1,11 @@
+import jax
+
+
+def grow(balance, _):
+    balance = balance * 1.05
+    return balance, balance
+
+
+years = 10
+balance, history = jax.lax.scan(grow, 100.0, length=years)
+print(history)

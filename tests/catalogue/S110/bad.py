@@ -1,0 +1,12 @@
+import jax
+import jax.numpy as jnp
+
+days = [jnp.array([1.0, 2.0, 3.0]), jnp.array([4.0, 5.0, 6.0])]
+
+
+def step(total, day):
+    return total + day[0], None  # the first sensor of each day
+
+
+total, _ = jax.lax.scan(step, 0.0, days)
+print(total)  # 6.0: three steps down the first day, the second one was never read
