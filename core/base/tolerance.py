@@ -17,7 +17,7 @@ import numpy as np
 from core.base.text import fill
 
 TEXT_EXACT = "exact"
-TEXT_CLOSE = "rtol {rtol:g}, atol {atol:g}"
+TEXT_CLOSE = "rtol {rtol}, atol {atol}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,12 @@ class Tolerance:
     @property
     def text(self) -> str:
         """As it stands beside a result."""
-        return fill(TEXT_CLOSE if self.rtol or self.atol else TEXT_EXACT, rtol=self.rtol, atol=self.atol)
+        template = TEXT_CLOSE if self.rtol or self.atol else TEXT_EXACT
+        return fill(template, rtol=_short(self.rtol), atol=_short(self.atol))
+
+
+def _short(number: float) -> str:
+    return f"{number:g}".replace("e-0", "e-")
 
 
 EXACT = Tolerance()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from core.base.violation import FieldEdit
 from core.inputs.fields import Value
-from core.inputs.scan_inputs import follow, opening
+from core.inputs.scan_fields import follow, opening
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ from core.contract.trace import same_structure
 from core.inputs.fields import Value, changed
 from core.inputs.parse import DTYPES, format_sequence
 from core.inputs.preset import leaf_text, step_of, takes_numbers
-from core.inputs.scan_inputs import build, follow, from_values
+from core.inputs.scan_fields import follow
+from core.inputs.scan_inputs import build, from_values
 from core.steps.step import XKind
 
 type Values = Mapping[str, Value]

@@ -31,7 +31,7 @@ _MAX_MARKERS = 64
 
 _DASHES = ("solid", "dot", "dash", "dashdot", "longdash", "longdashdot")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "pentagon")
-_PANEL_HEIGHT, _FIRST_HEIGHT, _GAP = 160, 250, 0.12
+_PANEL_HEIGHT, _FIRST_HEIGHT, _GAP = 150, 210, 0.13
 
 TIME_AXIS = "t"
 PANEL, PANEL_NAMED = "{path}  {type}", "{path} {name}  {type}"
@@ -113,7 +113,7 @@ def _figure(leaves: Sequence[Series], length: int, names: Mapping[str, str]) -> 
     heights = [_FIRST_HEIGHT] if len(leaves) == 1 else [_PANEL_HEIGHT] * len(leaves)
     layout: dict[str, Any] = {
         "height": sum(heights),
-        "margin": {"l": 8, "r": 8, "t": 24, "b": 8},
+        "margin": {"l": 8, "r": 8, "t": 24, "b": 4},
         "hovermode": "closest",
         "dragmode": False,
         "showlegend": any(1 < s.values[0].size <= MAX_LINES for s in leaves),

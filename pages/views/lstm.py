@@ -13,7 +13,7 @@ from core.inputs.cell_fields import FIELDS, PAGE
 from core.inputs.cell_inputs import CellInputs
 from core.inputs.cell_page import CellLook, look_at
 from core.plots.cell_tables import agreement
-from pages.widgets.cards import Mark, field_marks, violation_cards
+from pages.widgets.cards import Mark, field_marks, link_refusals, violation_cards
 from pages.widgets.cell_breaks import break_row, says
 from pages.widgets.cell_controls import cell_controls
 from pages.widgets.cell_result import check_table, drawn_step, keep_in_range, number_table, shape_table
@@ -39,6 +39,8 @@ def page() -> None:
     slot = verdict_slot()
     state = PageState(PAGE, lambda _: FIELDS)
     inputs = CellInputs.of(state.begin())
+    if not _known(inputs):
+        verdict_strip(slot, Verdict(State.RUNNING))
     started = time.perf_counter()
     look = _look(inputs)
     took = (time.perf_counter() - started) * 1000
@@ -47,8 +49,7 @@ def page() -> None:
     shown = look if look.step is not None or look.raised is not None else good
     if shown is not None and shown.step is not None:
         keep_in_range(state, shown.step)
-    for sentence in state.refused:
-        st.warning(sentence)
+    link_refusals(state)
     left, right = st.columns([0.31, 0.69], gap="medium")
     with left, calm(f"{PAGE}:inputs"):
         cell_controls(state, inputs, _marks(look), look.program)
@@ -59,11 +60,19 @@ def page() -> None:
 _LAST, _GOOD = f"{PAGE}:last", f"{PAGE}:good"
 
 
-def _look(inputs: CellInputs) -> CellLook:
-    """What became of the inputs. Choosing a unit or an example looks at the same step again: nothing runs."""
-    settled = replace(inputs, unit=0, example=0)
+def _settled(inputs: CellInputs) -> CellInputs:
+    """The inputs without what is merely looked at: another unit or example is the same step."""
+    return replace(inputs, unit=0, example=0)
+
+
+def _known(inputs: CellInputs) -> bool:
     last = st.session_state.get(_LAST)
-    look: CellLook = last if last is not None and last.inputs == settled else look_at(settled)
+    return last is not None and last.inputs == _settled(inputs)
+
+
+def _look(inputs: CellInputs) -> CellLook:
+    """What became of the inputs; kept from the last run when they are the same."""
+    look: CellLook = st.session_state[_LAST] if _known(inputs) else look_at(_settled(inputs))
     st.session_state[_LAST] = look
     if look.step is not None:
         st.session_state[_GOOD] = look

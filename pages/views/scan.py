@@ -5,13 +5,14 @@ import streamlit as st
 from core.base.text import fill
 from core.plots.scan_view import player_data, summary
 from pages.widgets.break_row import break_row
-from pages.widgets.cards import link_refusals, violation_cards
+from pages.widgets.cards import link_refusals, undo_line, violation_cards
 from pages.widgets.controls import Controls
 from pages.widgets.frame import calm, section
 from pages.widgets.loop_panel import loop_panel, loop_words
 from pages.widgets.player import scan_player
 from pages.widgets.scan_panels import init_panel, scan_panel, sequence_panel, step_panel
 from pages.widgets.scan_state import Shown, marks_of, needs_run, scan_state, shown, verdict_of
+from pages.widgets.state import PageState
 from pages.widgets.tables import leaf_table, result_table
 from pages.widgets.trajectory_panel import CHART, trajectory_panel
 from pages.widgets.verdict import State, Verdict, verdict_slot, verdict_strip
@@ -23,15 +24,25 @@ LEAVES = "Every leaf"
 RESULT = "Final carry and ys"
 
 
-def draw_result(now: Shown) -> None:
-    """The player, the trajectory and the tables of what is shown."""
+def draw_cards(now: Shown, state: PageState) -> None:
+    """All violations of the inputs as they stand."""
+    violation_cards(now.checked.report, state, fix_all=now.checked.fix_all, undo=False)
+
+
+def draw_run(now: Shown) -> None:
+    """The player and the trajectory of what is shown."""
     good = now.good
     with st.container(key="scan_flow_stale" if now.stale else "scan_flow"):
         scan_player(player_data(good, chart=CHART), key="scan_player")
     if good.result is not None:
         section(fill(TRAJECTORY), hint=fill(INIT_HINT))
-        with st.container(border=True, key="scan_plot_stale" if now.stale else "scan_plot"):
+        with st.container(key="scan_plot_stale" if now.stale else "scan_plot", gap="xsmall"):
             trajectory_panel(good.result, good.step.leaves)
+
+
+def draw_tables(now: Shown) -> None:
+    """The comparison with the loop, every leaf, and the values written out."""
+    good = now.good
     left, right = st.columns([0.48, 0.52], gap="medium")
     if good.result is not None:
         with left.container(gap="xsmall"):
@@ -69,9 +80,17 @@ def page() -> None:
         scan_panel(controls, now.checked)
     with right.container(key="scan_output", gap="xsmall"), calm("scan result"):
         break_row(state)
-        violation_cards(now.checked.report, state, fix_all=now.checked.fix_all)
+        undo_line(state)
+        # What is broken comes first; mere notes come after the plot that they are about.
+        first = now.checked.report is None or bool(now.checked.report.broken) or result is None
+        if first:
+            draw_cards(now, state)
         if now.good.built.call is not None:
-            draw_result(now)
+            draw_run(now)
+        if not first:
+            draw_cards(now, state)
+        if now.good.built.call is not None:
+            draw_tables(now)
     if result is not None:
         verdict_strip(strip, verdict_of(now, words, loop_words(now.checked)))
 

@@ -61,16 +61,18 @@ def badge(number: int) -> str:
 # --- cards ----------------------------------------------------------------------------------------------------------
 
 
-def violation_cards(report: Report | None, state: PageState, *, fix_all: Fix | None = None) -> None:
+def violation_cards(report: Report | None, state: PageState, *, fix_all: Fix | None = None, undo: bool = True) -> None:
     """All cards of a report, in the container with key ``violations``, with the line that undoes the last fix.
 
     Args:
         report: None when nothing was checked yet: only the undo line is drawn.
         state: the page's inputs: a fix's `FieldEdit` is written into it, by field name.
         fix_all: the verified edit that mends everything; drawn once, under the cards.
+        undo: draw the undo line here too; a page that wants it elsewhere calls `undo_line`.
     """
     with st.container(key="violations"):
-        _undo_line(state)
+        if undo:
+            undo_line(state)
         if report is None:
             return
         notes = []
@@ -109,7 +111,8 @@ def _title(violation: Violation) -> str:
     return rule.title if rule is not None else violation.name
 
 
-def _undo_line(state: PageState) -> None:
+def undo_line(state: PageState) -> None:
+    """What the last button did, and the button that takes it back."""
     undo = state.undo
     if undo is None:
         return

@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import RerunException, StopException
 from core.base.text import fill
 from core.inputs import cell_page
 from core.inputs.scan_check import evaluate
-from core.inputs.scan_inputs import opening
+from core.inputs.scan_fields import opening
 from core.runners.warmup import warm_up
 from core.steps.library import DEFAULT
 

@@ -11,7 +11,7 @@ from core.base.outcome import Outcome
 from core.base.text import fill
 from core.base.violation import Severity, Violation
 from core.inputs.scan_check import Checked, evaluate
-from core.inputs.scan_inputs import follow, scan_fields, scan_link_fields
+from core.inputs.scan_fields import follow, scan_fields, scan_link_fields
 from pages.widgets.cards import Mark, field_marks
 from pages.widgets.state import PageState
 from pages.widgets.verdict import State, Verdict, counted, state_of

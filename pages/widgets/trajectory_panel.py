@@ -21,7 +21,8 @@ def trajectory_panel(result: ScanResult, names: Mapping[str, str]) -> None:
     if plot.figure is not None:
         # The template whose colours Streamlit's front end replaces by the theme's, in light and in dark.
         plot.figure["layout"]["template"] = "streamlit"
-        st.plotly_chart(plot.figure, key=CHART, width="stretch", config=_CONFIG, alt=plot.alt)
+        with st.container(border=True, key="scan_plot_card"):
+            st.plotly_chart(plot.figure, key=CHART, width="stretch", config=_CONFIG, alt=plot.alt)
     for note in plot.notes:
         st.caption(note)
     shown = st.expander(fill(NUMBERS), key="scan_numbers_table", on_change="rerun")

@@ -109,7 +109,7 @@ def test_shapes_and_checks_stand_beneath(at):
     assert "cell.ii.kernel float32[3,4] (F=3, H=4)" in text
     assert "NumPy formula against the cell" in text
     assert "vmap over the batch against jit 0 ✓" in text
-    assert "rtol 1e-05, atol 1e-06" in text
+    assert "rtol 1e-5, atol 1e-6" in text
     assert "✗" not in text
 
 

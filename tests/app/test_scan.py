@@ -222,6 +222,18 @@ def test_rare_arguments_are_flagged_where_they_are_typed(at, key, value, code):
     assert at.text_input(key=key).value == value
 
 
+def test_apply_all_mends_two_faults_at_once(at):
+    at.text_input(key="scan_length_argument").set_value("4")
+    at.text_input(key="scan_unroll").set_value("-1")
+    ran(at)
+    assert strip(at).startswith("✗ Contract broken: 2 errors")
+    assert [c.split(" ")[1] for c in cards(at)] == ["S108", "S116"]
+    assert any("S108 gone, S116 remains" in b.label for b in at.button)
+    at.button(key="scan_apply_all").click()
+    assert strip(ran(at)).startswith("✓ Contract kept")
+    assert (at.text_input(key="scan_length_argument").value, at.text_input(key="scan_unroll").value) == ("", "1")
+
+
 def test_small_dtypes_and_weak_inits_run(at):
     for dtype in ("int32", "bfloat16", "float16", "int8", "float32"):
         at.selectbox(key="scan_dtype").set_value(dtype)

@@ -215,21 +215,19 @@ def test_light_and_dark_follow_the_system(open_page, scheme, background):
 
 def contrast(page: Page, selector: str) -> float:
     """WCAG contrast of a text on the nearest background that is not transparent."""
-    return page.evaluate(
-        """selector => {
+    return page.locator(selector).first.evaluate(
+        """node => {
             const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
             const rgb = colour => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour;
                 canvas.fillRect(0, 0, 1, 1); return Array.from(canvas.getImageData(0, 0, 1, 1).data); };
             const light = c => c.slice(0, 3).map(v => v / 255)
                 .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
                 .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-            const node = document.querySelector(selector);
             let back = node;
             while (back && rgb(getComputedStyle(back).backgroundColor)[3] < 255) back = back.parentElement;
             const pair = [light(rgb(getComputedStyle(node).color)), light(rgb(getComputedStyle(back).backgroundColor))];
             return (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
-        }""",
-        selector,
+        }"""
     )
 
 

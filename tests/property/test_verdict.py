@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from jax import lax, tree_util
@@ -24,7 +25,6 @@ from core.contract.rule import Repair
 from core.contract.subject import ScanCall
 
 DTYPES = ("float32", "int32", "bool", "bfloat16", "float16", "int8")
-EXAMPLES = max(settings.default.max_examples, 25)
 
 
 class Two(NamedTuple):
@@ -80,12 +80,17 @@ def summed(x: Any) -> Any:
     return sum((jnp.sum(leaf) for leaf in tree_util.tree_leaves(x)), start=1)
 
 
-LEAF_OPS: dict[str, Callable[[Any, Any], Any]] = {
+DTYPE_OPS: dict[str, Callable[[Any, Any], Any]] = {
     "add x": lambda leaf, x: leaf + summed(x),
     "add an int": lambda leaf, x: leaf + 1,
     "add a float": lambda leaf, x: leaf + 0.5,
     "double": lambda leaf, x: leaf * 2,
     "compare": lambda leaf, x: leaf > 0,
+    "the carry's own dtype": lambda leaf, x: (leaf + 1).astype(jnp.asarray(leaf).dtype),
+    "forget": lambda leaf, x: 0,
+    **{f"as {dtype}": (lambda leaf, x, dtype=dtype: jnp.asarray(leaf).astype(dtype)) for dtype in DTYPES},
+}
+SHAPE_OPS: dict[str, Callable[[Any, Any], Any]] = {
     "append": lambda leaf, x: jnp.append(leaf, 1.0),
     "append the same": lambda leaf, x: jnp.concatenate([jnp.ravel(leaf)] * 2),
     "add an axis": lambda leaf, x: jnp.asarray(leaf)[None],
@@ -93,10 +98,8 @@ LEAF_OPS: dict[str, Callable[[Any, Any], Any]] = {
     "flatten": lambda leaf, x: jnp.ravel(leaf),
     "sum": lambda leaf, x: jnp.sum(leaf),
     "broadcast": lambda leaf, x: leaf + jnp.zeros((2, 1), jnp.asarray(leaf).dtype),
-    "the carry's own dtype": lambda leaf, x: (leaf + 1).astype(jnp.asarray(leaf).dtype),
-    "forget": lambda leaf, x: 0,
-    **{f"as {dtype}": (lambda leaf, x, dtype=dtype: jnp.asarray(leaf).astype(dtype)) for dtype in DTYPES},
 }
+LEAF_OPS = DTYPE_OPS | SHAPE_OPS
 TREE_OPS: dict[str, Callable[[Any], Any]] = {
     "list": lambda tree: list(tree) if isinstance(tree, tuple | list) else [tree],
     "tuple": lambda tree: tuple(tree) if isinstance(tree, tuple | list) else (tree,),
@@ -158,13 +161,24 @@ class Step:
 
 
 INDEX = st.integers(0, 3)
-STEPS = st.builds(
-    Step,
-    leaf_ops=st.lists(st.tuples(INDEX, st.sampled_from(sorted(LEAF_OPS))), max_size=3).map(tuple),
-    hops=st.one_of(st.just(()), st.lists(st.tuples(INDEX, INDEX), max_size=2).map(tuple)),
-    tree_ops=st.one_of(st.just(()), st.just(()), st.lists(st.sampled_from(sorted(TREE_OPS)), max_size=2).map(tuple)),
-    returns=st.one_of(st.sampled_from(PLAIN), st.sampled_from(PLAIN), st.sampled_from(sorted(RETURNS))),
-)
+
+
+@st.composite
+def steps(draw: st.DrawFn, odd: str) -> Step:
+    """A step that is odd in one respect, in all, or in none (then it keeps most carries as they are)."""
+
+    def some(strategy: st.SearchStrategy[Any], *kinds: str) -> tuple[Any, ...]:
+        return tuple(draw(st.lists(strategy, min_size=1, max_size=2))) if odd in (*kinds, "all") else ()
+
+    calm = st.sampled_from(["the carry's own dtype", "double"])
+    ops = {"dtype": DTYPE_OPS, "hops": DTYPE_OPS, "shape": SHAPE_OPS, "all": LEAF_OPS}.get(odd)
+    leaf_ops = draw(st.lists(st.tuples(INDEX, st.sampled_from(sorted(ops)) if ops else calm), max_size=2))
+    return Step(
+        leaf_ops=tuple(leaf_ops),
+        hops=some(st.tuples(INDEX, INDEX), "hops"),
+        tree_ops=some(st.sampled_from(sorted(TREE_OPS)), "tree"),
+        returns=draw(st.sampled_from(sorted(RETURNS) if odd in ("returns", "all") else PLAIN)),
+    )
 
 
 # --- xs, length, unroll ---------------------------------------------------------------------------------------------
@@ -173,7 +187,7 @@ STEPS = st.builds(
 @st.composite
 def sequences(draw: st.DrawFn) -> Any:
     """xs in every form it is given in."""
-    steps, other = draw(st.integers(0, 3)), draw(st.integers(0, 3))
+    n, other = draw(st.integers(0, 3)), draw(st.integers(0, 3))
     match draw(st.integers(0, 13)):
         case 0:
             return draw(NUMBERS)
@@ -182,25 +196,25 @@ def sequences(draw: st.DrawFn) -> Any:
         case 2:
             return draw(st.sampled_from([[1.0, 2.0], [1, 2, 3], (1.0, 2.0), [[1.0, 2.0], [3.0, 4.0]]]))
         case 3:
-            return [draw(arrays((steps,))) for _ in range(draw(st.integers(1, 3)))]
+            return [draw(arrays((n,))) for _ in range(draw(st.integers(1, 3)))]
         case 4:
-            return {"a": draw(arrays((steps,))), "b": draw(arrays((other,)))}
+            return {"a": draw(arrays((n,))), "b": draw(arrays((other,)))}
         case 5:
-            return (draw(arrays((steps,))), draw(LEAVES))
+            return (draw(arrays((n,))), draw(LEAVES))
         case 6:
             return draw(st.sampled_from([(), {}, (None,), {"a": ()}, range(3), "text", {1}]))
         case 7 | 8:
             return None
         case 9:
-            return (draw(arrays((steps,))), draw(arrays((steps,))))
+            return (draw(arrays((n,))), draw(arrays((n,))))
         case _:
-            return draw(arrays((steps,)))
+            return draw(arrays((n,)))
 
 
 LENGTHS = st.one_of(
     st.none(),
     st.none(),
-    st.integers(0, 3),
+    st.integers(0, 4),
     st.sampled_from([-1, 2.5, 2.0, 0.5, "3", "x", True, False, float("nan"), [3], np.int64(2), np.array([2]), 3 + 0j]),
 )
 #: No float that equals an int: JAX's caches take 2.0 for 2, so what it does depends on what ran before (see S116).
@@ -209,33 +223,29 @@ UNROLLS = st.one_of(
 )
 
 
-#: Steps that keep most carries as they are: what is odd then lies elsewhere.
-CALM = st.builds(
-    Step,
-    leaf_ops=st.lists(st.tuples(INDEX, st.sampled_from(["the carry's own dtype", "double"])), max_size=2).map(tuple),
-    hops=st.just(()),
-    tree_ops=st.just(()),
-    returns=st.sampled_from(PLAIN),
-)
+#: What is odd about a call (something of its step, one of its arguments, everything, nothing), and how many examples of
+#: it are tried in CI.
+ODD = {
+    **{"dtype": 50, "hops": 30, "shape": 50, "tree": 40, "returns": 40},
+    **{"xs": 100, "length": 50, "unroll": 20, "all": 60, "none": 20},
+}
+ODD_STEPS = ("dtype", "hops", "shape", "tree", "returns")
 
 
 @st.composite
-def calls(draw: st.DrawFn) -> ScanCall:
+def calls(draw: st.DrawFn, odd: str) -> ScanCall:
     """A call that is odd in one respect, in all, or in none."""
-    odd = draw(st.sampled_from(["step", "step", "step", "xs", "length", "unroll", "all", "none"]))
 
     def is_odd(what: str) -> bool:
         return odd in (what, "all")
 
-    steps = draw(st.integers(0, 3))
-    plain = draw(st.sampled_from([None, steps]))
-    xs = draw(sequences()) if is_odd("xs") else draw(st.one_of(arrays((steps,)), st.none()))
-    if xs is None and not is_odd("xs"):
-        plain = steps
-    length = draw(LENGTHS) if is_odd("length") else None if is_odd("xs") and xs is not None else plain
+    n = draw(st.integers(0, 3))
+    xs = draw(sequences()) if is_odd("xs") else draw(st.one_of(arrays((n,)), arrays((n,)), st.none()))
+    plain = None if is_odd("xs") and xs is not None else n if xs is None else draw(st.sampled_from([None, n]))
+    length = draw(LENGTHS) if is_odd("length") else plain
     unroll = draw(UNROLLS) if is_odd("unroll") else 1
-    step = draw(STEPS if is_odd("step") else CALM)
-    return ScanCall(step, draw(INITS), xs, length=length, reverse=draw(st.booleans()), unroll=unroll)
+    init = draw(st.one_of(LEAVES, TREES) if odd in ODD_STEPS else INITS)
+    return ScanCall(draw(steps(odd)), init, xs, length=length, reverse=draw(st.booleans()), unroll=unroll)
 
 
 # --- the property ---------------------------------------------------------------------------------------------------
@@ -258,9 +268,18 @@ def says_raised(report: Report) -> bool:
     return report.outcome is Outcome.ERROR or loud
 
 
-@settings(max_examples=EXAMPLES)
-@given(calls())
-def test_the_verdict_is_what_lax_scan_does(call: ScanCall) -> None:
+def share(odd: str) -> settings:
+    """This profile's part of the examples."""
+    return settings(max_examples=max(5, ODD[odd] * settings.default.max_examples // 200))
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_the_verdict_is_what_lax_scan_does(odd: str) -> None:
+    share(odd)(given(calls(odd))(verdict))()
+
+
+def verdict(call: ScanCall) -> None:
+    """The property."""
     raised, report = raised_by_jax(call), check(call)
     event("raises" if raised else "runs")
     for code in report.codes:
@@ -295,9 +314,13 @@ class Numbered:
         return Attempt(attempt.subject, FieldEdit({"number": len(self.made) - 1}))
 
 
-@settings(max_examples=max(EXAMPLES // 4, 25))
-@given(calls())
-def test_every_fix_mends_what_it_says_and_jax_runs_what_has_nothing_left(call: ScanCall) -> None:
+@pytest.mark.parametrize("odd", [odd for odd in ODD if odd != "none"])
+def test_every_fix_mends_what_it_says_and_jax_runs_what_has_nothing_left(odd: str) -> None:
+    settings(share(odd), max_examples=max(5, share(odd).max_examples // 2))(given(calls(odd))(fixes))()
+
+
+def fixes(call: ScanCall) -> None:
+    """The property."""
     bench = Numbered(call)
     for violation in check(call, bench=bench).violations:
         for fix in violation.fixes:

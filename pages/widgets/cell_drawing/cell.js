@@ -116,6 +116,7 @@ class Drawing {
     this.width = width;
     if (width < 40) return; // hidden: the observer calls again when there is room
     const name = width >= WIDE ? "wide" : "narrow";
+    this.parts.picture.setAttribute("class", `picture ${name}`);
     this.drawn = drawPicture(this.parts.picture, this.data, name);
     if (this.data.units > MAX_BARS) this.strip = drawOverview(this.parts.overview, this.data, width);
     this.paint();

@@ -48,8 +48,9 @@ function alertOf(data, slot) {
   return Object.keys(ALERTS).find((state) => slot in data[state] || (isGate(data, slot) && "cell" in data[state]));
 }
 
+/** Where a fault of the cell itself is shown: at its gates; a simple cell has none, so at what it gives. */
 function isGate(data, slot) {
-  return data.gates.includes(slot);
+  return data.gates.length ? data.gates.includes(slot) : slot === "h′";
 }
 
 function drawWire({ role, points, open, dot }) {

@@ -26,7 +26,7 @@ def test_the_least_precise_decides(dtypes, want):
 
 
 def test_the_words_beside_a_result():
-    assert tolerance_of("float32").text == "rtol 1e-05, atol 1e-06"
+    assert tolerance_of("float32").text == "rtol 1e-5, atol 1e-6"
     assert EXACT.text == "exact"
 
 

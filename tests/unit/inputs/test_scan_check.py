@@ -11,7 +11,7 @@ from core.inputs.break_it import BREAK_IT, break_edit
 from core.inputs.fields import Value
 from core.inputs.scan_bench import ScanBench, edit_for
 from core.inputs.scan_check import Checked, evaluate
-from core.inputs.scan_inputs import follow, opening, scan_fields
+from core.inputs.scan_fields import follow, opening, scan_fields
 from core.steps.library import FAULTY, PRESETS
 
 #: Inputs with one root cause each: (step, edits by hand, code).
@@ -88,14 +88,11 @@ def test_the_silent_ones_have_a_proof_that_the_fix_settles(name):
 
 
 def test_several_faults_are_mended_at_once():
-    found = checked("running_sum", {"init": "0", "init_dtype": "int32", "init_weak": False, "unroll": "-1"})
-    if len(found.report.broken) > 1:
-        after = evaluate(applied(dict(found.values), found.fix_all.edit))
-        assert after.report.outcome is Outcome.OK
-    else:
-        # The engine stops at the first stage with an error: the second comes to light after the first fix.
-        (violation,) = found.report.broken
-        assert violation.fixes[0].remaining
+    found = checked("running_sum", {"length_argument": "4", "unroll": "-1"})
+    assert {v.code for v in found.report.broken} == {"S108", "S116"}
+    assert all(fix.remaining for v in found.report.broken for fix in v.fixes)
+    after = evaluate(applied(dict(found.values), found.fix_all.edit))
+    assert after.report.outcome is Outcome.OK
 
 
 def test_over_a_limit_nothing_runs():

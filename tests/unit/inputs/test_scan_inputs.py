@@ -9,16 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.inputs.fields import Value
-from core.inputs.scan_inputs import (
-    build,
-    follow,
-    from_values,
-    opening,
-    read_argument,
-    resized,
-    scan_fields,
-    scan_link_fields,
-)
+from core.inputs.scan_fields import follow, opening, resized, scan_fields, scan_link_fields
+from core.inputs.scan_inputs import build, from_values, read_argument
 from core.steps.library import FAULTY, PRESETS, STEPS
 
 

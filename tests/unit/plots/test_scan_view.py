@@ -7,7 +7,7 @@ import json
 import pytest
 
 from core.inputs.scan_check import evaluate
-from core.inputs.scan_inputs import follow, opening
+from core.inputs.scan_fields import follow, opening
 from core.plots.scan_view import flow_mark, full, player_data, result_rows, summary
 from core.steps.library import STEPS
 
