@@ -160,7 +160,7 @@ class ScanFacts:
                 jax.eval_shape(lambda: scan())
             if not all(n is None or (type(n) in (int, bool) and 0 <= n < 2**31) for n in (call.length, call.unroll)):
                 jax.jit(lambda: scan()).lower()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # what a learner's code raises is a fact here
             return Raised(error)
         return None
 
@@ -174,7 +174,7 @@ class ScanFacts:
         try:
             result: ScanResult = run_call(self.call)
             return result
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # what a learner's code raises is a fact here
             return Raised(error)
 
 
@@ -243,7 +243,7 @@ def run_trial(trial: CellTrial) -> CellEvents:
                 first = cell.initialize_carry(trial.input_shape, **_given(rngs=trial.carry_rngs))
                 carry = first if carry is MISSING else carry(first)
             cell(carry, trial.inputs)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # what a learner's code raises is a fact here
         if _raised(events) is None:
             events.error = error
     return events

@@ -42,6 +42,7 @@ PAIR = "a tuple of 2: (new carry, y)"
 TITLE_NO_Y = "Return it as the new carry, with no y: (new carry, None)"
 TITLE_SAME_Y = "Return it twice, as the new carry and as y"
 TITLE_GATHER = "Group the outputs: (new carry, (y, …))"
+TITLE_RETURN = "Return the new carry, with no y"
 TITLE_TUPLE = "Return a plain tuple (new carry, y)"
 
 
@@ -63,6 +64,9 @@ def check(facts: ScanFacts) -> Iterator[Finding]:
 def _repairs(facts: ScanFacts, carry: Any, returned: Any) -> Iterator[Repair]:
     """Ways to read the carry out of what was returned, by its structure and the types of its leaves."""
     init = facts.call.init
+    if returned is None and init is not None:  # what to return is known to the source alone
+        yield Repair("step_return", TITLE_RETURN, lambda _: None, "", "carry, None")
+        return
     if same_structure(init, returned):
         yield repairs.mend_step("step_return", TITLE_NO_Y, WithY(repeat=False), "", "carry, None")
         yield repairs.mend_step("step_return", TITLE_SAME_Y, WithY(repeat=True), "", "carry, carry")

@@ -156,8 +156,8 @@ def _cell(facts: CellFacts) -> Iterator[_Asked]:
     if inputs is not None:
         place = find("input", "cell")
         if len(inputs.shape) > 1:
-            rows = find("batch", "input", "cell")  # a page that makes the input has an input for its batch
-            yield _Asked("batch", fill(ARRAY, path="inputs", type=inputs), int(inputs.shape[0]), rows)
+            seat = find("batch", "input", "cell")  # a page that makes the input has an input for its batch
+            yield _Asked("batch", fill(ARRAY, path="inputs", type=inputs), int(inputs.shape[0]), seat)
         yield from _array(LeafType("inputs", inputs), place)
     yield from _carry(facts, hidden)
 
