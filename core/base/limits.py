@@ -32,6 +32,7 @@ _TABLE = (
     ),
     Limit("check_steps", 64, "steps", "of the Python loop beside the result unless all are asked for"),
     Limit("kept", 16_777_216, "elements", "of one scan in a script: its carries over time, kept to be drawn"),
+    Limit("work", 4_000_000_000, "numbers", "computed by one scan in a script: some seconds on one core"),
     Limit("url_text", 8_192, "characters", "of state in a link"),
 )
 

@@ -241,18 +241,3 @@ def test_the_browser_reads_only_what_the_payload_has() -> None:
     code = "\n".join(sources().values())
     read = set(re.findall(r"\bdata\.(\w+)", code)) - {"key"}
     assert read <= set(running_sum())
-
-
-def test_the_modules_join_into_one() -> None:
-    from pages.widgets.player import _MODULES, joined_modules
-
-    files = sources()
-    assert set(_MODULES) == set(files)
-    for position, name in enumerate(_MODULES):
-        for used in re.findall(r'from "\./(\w+\.js)"', files[name]):
-            assert used in _MODULES[:position], f"{name} uses {used}, which comes later"
-    joined = joined_modules()
-    assert not re.search(r"^import ", joined, re.MULTILINE)
-    assert re.findall(r"^export .*", joined, re.MULTILINE) == ["export default function () {"]
-    declared = re.findall(r"^(?:async )?(?:const|let|class|function) (\w+)", joined, re.MULTILINE)
-    assert len(declared) == len(set(declared))
