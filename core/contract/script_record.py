@@ -1,0 +1,228 @@
+"""What a whole script did when it ran: its scans, its calls, the values of its expressions, what it raised.
+
+The Doctor's runner (`core.doctor.script`) fills a `ScriptRecord`; rules on ``script`` read it through `ScriptFacts`.
+Values are the very objects. A tracer is dead once its trace is over: only its identity and its aval may be used then.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from core.base.places import Span
+from core.contract.record import CellEvents
+from core.contract.source import Function, Source
+
+if TYPE_CHECKING:
+    from core.contract.facts import ScanFacts
+    from core.contract.subject import ScanCall
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """One evaluation of one expression.
+
+    Attributes:
+        node: the expression (a name, attribute, item, call, operator or comparison) in the script's own tree.
+        value: the very object it gave.
+        order: a running number over all evaluations of the run: what came first.
+        scan: index of the innermost scan whose step was being traced then; None outside every step.
+        traced: whether any JAX trace was under way (a step, a jitted function, `vmap`, `grad`).
+    """
+
+    node: ast.expr
+    value: Any
+    order: int
+    scan: int | None = None
+    traced: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Called:
+    """One call that the script itself made.
+
+    Attributes:
+        node: the call in the tree.
+        name: the public name of what was called, aliases followed (``jax.numpy.take``, ``jax.random.normal``,
+            ``builtins.print``, ``flax.nnx.RNN``); of a method its class and name (``list.append``, ``Array.sum``); of
+            a function of the script its own name; of an instance of a class ``<class>.__call__``
+            (``flax.nnx.RNN.__call__``); None when nothing is known of it.
+        func: the object that was called; None when the probe did not see it.
+        args, kwargs: the values given, as far as they were seen; MISSING for one that was not (``*args`` end the list).
+        result: what it gave; MISSING when it raised.
+        error: what it raised, for the call in which the script ended.
+        receiver: of a method the object it is of, else None.
+        order, scan, traced: as in `Seen`; `order` is that of its end.
+    """
+
+    node: ast.Call
+    name: str | None
+    func: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    result: Any
+    order: int
+    scan: int | None = None
+    traced: bool = False
+    error: BaseException | None = None
+    receiver: Any = None
+
+    def argument(self, position: int, keyword: str, default: Any = None) -> Any:
+        """An argument's value by position or keyword; `default` when it was not given."""
+        if position < len(self.args):
+            return self.args[position]
+        return self.kwargs.get(keyword, default)
+
+    def argument_node(self, position: int, keyword: str) -> ast.expr | None:
+        """An argument's expression by position or keyword; None when it was not given (or is in ``*args``)."""
+        plain = self.node.args[: position + 1]
+        if len(plain) > position and not any(isinstance(a, ast.Starred) for a in plain):
+            return plain[position]
+        return next((k.value for k in self.node.keywords if k.arg == keyword), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame of the script in a traceback.
+
+    Attributes:
+        span: the smallest expression or statement that was being executed.
+        node: that expression; None when it is a statement.
+        function: the function it is in; None for the module.
+    """
+
+    span: Span
+    node: ast.expr | None
+    function: Function | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operand:
+    """A part of the expression that failed: its text as written, its type in words, the object itself."""
+
+    node: ast.expr
+    text: str
+    type: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Failure:
+    """The exception that ended the script.
+
+    Attributes:
+        error: itself.
+        frames: the script's own frames, outermost first; never empty. The last is where it failed.
+        operands: what the failing expression was made of.
+        scan: index of the scan call that it came out of; None when it was raised outside of every scan.
+        in_step: whether it was raised in the step of that scan (not by the scan's own checks).
+        explained: whether a rule already says why (of a scan or of a cell): then script rules have nothing to add.
+    """
+
+    error: BaseException
+    frames: tuple[Frame, ...]
+    operands: tuple[Operand, ...] = ()
+    scan: int | None = None
+    in_step: bool = False
+    explained: bool = False
+
+    @property
+    def span(self) -> Span:
+        """The place: the smallest expression that failed."""
+        return self.frames[-1].span
+
+    @property
+    def node(self) -> ast.expr | None:
+        """The smallest expression that failed; None when a statement did."""
+        return self.frames[-1].node
+
+
+@dataclass(slots=True, eq=False)
+class ScanSite:
+    """One call of `lax.scan`, or of a function under `nnx.scan`, that the script made (one that a library makes is none).
+
+    Attributes:
+        index: its position among the scans of the run.
+        node: the call in the tree; None when it is not in the script's text (``partial(lax.scan, …)`` called by JAX).
+        call: as it was made, with its places.
+        facts: worked out at the time of the call, inside the trace that it was made in.
+        step: the definition of the step, when it is in the script.
+        traced: whether init, xs or what the step closes over were traced (no values then, only types).
+        arguments: its arguments' expressions by name (``init``, ``xs``, …), as far as they are written out.
+        parent: index of the scan in whose step it was made.
+        result: ``(final carry, ys)``; None when it raised or never returned.
+        error: what it raised.
+        order: as in `Seen`, when it was called.
+    """
+
+    index: int
+    node: ast.Call | None
+    call: ScanCall
+    facts: ScanFacts
+    step: Function | None
+    traced: bool
+    arguments: Mapping[str, ast.expr] = field(default_factory=dict)
+    parent: int | None = None
+    result: Any = None
+    error: BaseException | None = None
+    order: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leak:
+    """A tracer that outlived its trace: it is still held by something of the script when that is over.
+
+    Attributes:
+        path: how the script reaches it: ``key``, ``log[0]``, ``cache['h']``, ``model.last``.
+        root: the global name it is held by.
+        value: the dead tracer.
+        holder: the container it is in (a list, a dict, an object); None when the name itself is bound to it.
+        stored: the expression or statement that put it there, when it could be told; its span is `span`.
+        born: the expression that first gave this tracer.
+        used: the first expression outside the trace that used it; None when nothing did.
+    """
+
+    path: str
+    root: str
+    value: Any
+    holder: Any = None
+    stored: ast.AST | None = None
+    span: Span | None = None
+    born: Seen | None = None
+    used: Seen | None = None
+
+
+@dataclass(slots=True, eq=False)
+class ScriptRecord:
+    """A script that ran (subject of the rules on ``script``).
+
+    Attributes:
+        source: text and tree.
+        scans: in the order of their calls.
+        seen: evaluations of expressions, in order; of one expression in one frame the first few only.
+        calls: calls the script made, in the order of their ends.
+        events: cells that were built, initialised or stepped, outside scans and in the real trace of steps outside
+            `lax.scan` (in a jitted function, say).
+        failure: what ended it; None when it ran to its end.
+        names: what its global names stood for when it ended.
+        stdout: what it printed.
+        leaks: tracers that outlived their traces.
+        abstract: whether it ran under an outer trace, where nothing is computed (`traced` then means a trace inside).
+        x64: whether it had switched 64-bit mode on when it ended.
+        refused: what the playground does not run of it: places, and what to write instead.
+    """
+
+    source: Source
+    scans: list[ScanSite] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
+    calls: list[Called] = field(default_factory=list)
+    events: CellEvents = field(default_factory=CellEvents)
+    failure: Failure | None = None
+    names: Mapping[str, Any] = field(default_factory=dict)
+    stdout: str = ""
+    leaks: Sequence[Leak] = ()
+    abstract: bool = False
+    x64: bool = False
+    refused: Sequence[tuple[Span, str]] = ()

@@ -1,0 +1,319 @@
+"""Which fixes of a script hold: each is carried out in the text, the whole edited script runs again, and is compared.
+
+A fix is kept when its fault is gone, nothing new is broken and execution gets at least as far as before. One that gets
+there by taking something away (a statement, a scan, a cell's step) is no fix, however clean the rest is.
+"""
+
+from __future__ import annotations
+
+import ast
+import bisect
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from core.base.places import Place, Span
+from core.base.violation import Fix, Severity, TextEdit
+from core.contract.engine import Found
+from core.contract.facts import Facts
+from core.contract.rule import Measure, Repair, Stage
+from core.contract.source import Source
+from core.doctor.edits import Desk, Edits, candidates
+from core.doctor.pen import Pen, apply_edits, merged, offsets, position
+from core.doctor.script import Measures, ScriptRun
+
+#: Fixes shown for one fault, and edits tried for it.
+SHOWN, TRIED = 3, 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """One fault of a script.
+
+    Attributes:
+        found: the finding with its rule.
+        facts: what it was found in.
+        scan: index of the scan it is about; None for cells outside scans and for the script itself.
+        number: what its proof measures, as the script stands; None when there is nothing to measure.
+    """
+
+    found: Found
+    facts: Facts
+    scan: int | None = None
+    number: float | None = None
+
+    @property
+    def breaks(self) -> bool:
+        """Whether the contract counts as broken."""
+        return self.found.severity.breaks
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """A script after a run: what is wrong with it and how far it got.
+
+    Attributes:
+        run: the run itself.
+        cases: its faults, each once.
+        unexplained: whether it ended in an exception that no rule explains.
+    """
+
+    run: ScriptRun
+    cases: tuple[Case, ...]
+    unexplained: bool
+
+    @property
+    def left(self) -> int:
+        """Statements of the module that were not reached, the one that failed included; 0 when it ran to its end."""
+        failure = self.run.record.failure
+        body = self.run.record.source.tree.body
+        if failure is None:
+            return 0
+        line = failure.frames[0].span.line
+        return sum(1 for s in body if (s.end_lineno or s.lineno) >= line)
+
+    @property
+    def clean(self) -> bool:
+        """Whether it ran to its end and breaks no rule."""
+        return self.run.record.failure is None and not any(case.breaks for case in self.cases)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verified:
+    """A fix that holds: the button, the whole fixed script, its run, and the proof's number in it."""
+
+    fix: Fix
+    text: str
+    outcome: Outcome
+    number: float | None = None
+
+
+type Again = Callable[[Source, Measures], Outcome]
+
+
+@dataclass(slots=True, eq=False)
+class Fixer:
+    """Tries fixes of one script. `again` runs an edited one from scratch."""
+
+    before: Outcome
+    again: Again
+    #: By edited text, how it ended: two repairs may come to the same text.
+    _tried: dict[str, Outcome | None] = field(default_factory=dict)
+
+    def fixes(self, case: Case) -> Iterator[Verified]:
+        """The fixes of a fault that hold, at most one for each repair."""
+        shown, texts = 0, set()
+        for repair in case.found.finding.repairs:
+            if shown >= SHOWN:
+                return
+            good = self._first(case, repair)
+            if good is not None and good.text not in texts:
+                texts.add(good.text)
+                shown += 1
+                yield good
+
+    def _first(self, case: Case, repair: Repair) -> Verified | None:
+        """The first edit for this repair that holds."""
+        source = self.before.run.record.source
+        record = self.before.run.record
+        site = None if case.scan is None else record.scans[case.scan]
+        desk = Desk(Pen(source), repair, case.found.finding, site, record)
+        for tried, edits in enumerate(_careful(candidates(desk))):
+            if tried >= TRIED:
+                return None
+            good = self._try(case, repair.title, edits)
+            if good is not None:
+                return good
+        return None
+
+    def _try(self, case: Case, title: str, edits: Edits) -> Verified | None:
+        source = self.before.run.record.source
+        text, edit = apply_edits(source.text, edits), merged(source.text, edits)
+        if text is None or edit is None or text == source.text or removes(source.text, text):
+            return None
+        measure = case.found.finding.measure
+        after = self._run(text, case, measure)
+        if after is None or not holds(case, self.before, after, edits):
+            return None
+        left = sorted({c.found.rule.code for c in after.cases if c.breaks})
+        failure = after.run.record.failure
+        left += [type(failure.error).__name__] if failure is not None and after.unexplained else []
+        return Verified(Fix(title, edit, tuple(left)), text, after, _number(case, after))
+
+    def _run(self, text: str, case: Case, measure: Measure | None) -> Outcome | None:
+        if text not in self._tried:
+            try:
+                source = Source(text)
+            except (SyntaxError, ValueError):
+                return self._tried.setdefault(text, None)
+            key = case.facts.on if case.scan is None else case.scan
+            self._tried[text] = self.again(source, {} if measure is None else {key: measure})
+        return self._tried[text]
+
+
+def _careful(edits: Iterator[Edits]) -> Iterator[Edits]:
+    """The candidates; one that cannot even be written for this script ends them."""
+    while True:
+        try:
+            yield next(edits)
+        except StopIteration:
+            return
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+            return
+
+
+def _number(case: Case, after: Outcome) -> float | None:
+    """The proof's number after the fix."""
+    if case.scan is None:
+        return after.run.measured.get(case.facts.on)
+    looks = after.run.looks[case.scan : case.scan + 1]
+    return looks[0].measured if looks else None
+
+
+# --- does it hold ---------------------------------------------------------------------------------------------------
+
+
+def holds(case: Case, before: Outcome, after: Outcome, edits: Edits) -> bool:
+    """Whether a fix did what it says: that fault gone, nothing new broken, execution at least as far as before."""
+    one, two = before.run.record, after.run.record
+    if after.left > before.left or len(two.scans) < len(one.scans) or _emptied(before, after):
+        return False
+    if after.unexplained and (after.left >= before.left > 0 or before.left == 0):
+        return False
+    spots = Spots(one.source.text, edits)
+    was = {_key(c, spots.before) for c in before.cases}
+    now = {_key(c, spots.after(two.source.text)) for c in after.cases}
+    if _key(case, spots.before) in now:
+        return False
+    broken = [c for c in after.cases if c.breaks and _key(c, spots.after(two.source.text)) not in was]
+    return all(_beyond(c, before) for c in broken)
+
+
+def _key(case: Case, spot: Callable[[Place | None], int]) -> tuple[str, str, int]:
+    """What makes it the same fault in the edited script: code, path, and where it stands but for the edit."""
+    return case.found.rule.code, case.found.finding.path, spot(case.found.finding.place)
+
+
+def _beyond(case: Case, before: Outcome) -> bool:
+    """Whether the run before the fix never got as far as this fault: it is not new then, only not seen."""
+    if case.scan is None:
+        return before.left > 0
+    if case.scan >= len(before.run.looks):
+        return before.left > 0
+    return case.found.rule.stage > before.run.looks[case.scan].diagnosis.reached
+
+
+def _emptied(before: Outcome, after: Outcome) -> bool:
+    """Whether a scan runs no step any more, carries nothing any more, or cells are built or used less often."""
+    for was, now in zip(before.run.record.scans, after.run.record.scans, strict=False):
+        ran = was.facts.length != 0 and 0 not in was.facts.leading
+        if (ran and now.facts.length == 0) or (was.facts.init_types and not now.facts.init_types):
+            return True
+    one, two = before.run.record.events, after.run.record.events
+    return any(
+        len(b) < len(a) for a, b in ((one.builds, two.builds), (one.carries, two.carries), (one.steps, two.steps))
+    )
+
+
+def removes(before: str, after: str) -> bool:
+    """Whether an edit takes statements away (or comments them out), or does not parse."""
+    try:
+        return _statements(after) < _statements(before)
+    except (SyntaxError, ValueError):
+        return True
+
+
+def _statements(text: str) -> int:
+    tree = ast.parse(text)
+    return sum(1 for n in ast.walk(tree) if isinstance(n, ast.stmt) and not isinstance(n, ast.Pass) and not _idle(n))
+
+
+def _idle(node: ast.stmt) -> bool:
+    """A bare constant or name does nothing."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant | ast.Name)
+
+
+class Spots:
+    """Positions before and after some edits, made comparable: what stands in an edit is where the edit begins."""
+
+    def __init__(self, text: str, edits: Iterable[TextEdit]) -> None:
+        self._starts = offsets(text)
+        spots = []
+        for edit in edits:
+            begin = position(self._starts, edit.span.line, edit.span.col)
+            end = position(self._starts, edit.span.end_line, edit.span.end_col)
+            spots.append((begin, end, len(edit.text)))
+        self._edits = sorted(spots)
+        shifts, moved = [], 0
+        for begin, end, length in self._edits:
+            shifts.append((begin + moved, begin + moved + length, begin, end))
+            moved += length - (end - begin)
+        self._after = shifts
+
+    def before(self, place: Place | None) -> int:
+        """A place in the text as it was; -1 for none."""
+        if not isinstance(place, Span):
+            return -1
+        at = position(self._starts, place.line, place.col)
+        for begin, end, _ in self._edits:
+            if begin <= at < end:
+                return begin
+        return at
+
+    def after(self, text: str) -> Callable[[Place | None], int]:
+        """The same for a place in the edited text."""
+        starts = offsets(text)
+
+        def spot(place: Place | None) -> int:
+            if not isinstance(place, Span):
+                return -1
+            at = position(starts, place.line, place.col)
+            number = bisect.bisect_right([a for a, _, _, _ in self._after], at) - 1
+            if number < 0:
+                return at
+            _, new_end, begin, end = self._after[number]
+            return begin if at < new_end else at - new_end + end
+
+        return spot
+
+
+# --- all together ---------------------------------------------------------------------------------------------------
+
+#: How many fixes "Apply all" puts together at most.
+TOGETHER = 6
+TITLE_ALL = "Apply all"
+
+
+def all_together(first: Verified, again: Callable[[Outcome], Fixer], original: str) -> Verified | None:
+    """Fix after fix until the script runs clean: the whole way as one edit; None when it does not get there."""
+    good, count = first, 1
+    while not good.outcome.clean and count < TOGETHER:
+        fixer = again(good.outcome)
+        breaking = [case for case in good.outcome.cases if case.breaks]
+        step = next((v for case in breaking for v in fixer.fixes(case)), None)
+        if step is None:
+            return None
+        good, count = step, count + 1
+    if count < 2 or not good.outcome.clean:
+        return None
+    return Verified(Fix(TITLE_ALL, difference(original, good.text)), good.text, good.outcome)
+
+
+def difference(before: str, after: str) -> TextEdit:
+    """The one edit that leads from a text to another, on whole characters."""
+    start = 0
+    while start < min(len(before), len(after)) and before[start] == after[start]:
+        start += 1
+    end = 0
+    while end < min(len(before), len(after)) - start and before[-1 - end] == after[-1 - end]:
+        end += 1
+    line, col = _line_col(before, start)
+    end_line, end_col = _line_col(before, len(before) - end)
+    return TextEdit(Span(line, col, end_line, end_col), after[start : len(after) - end])
+
+
+def _line_col(text: str, at: int) -> tuple[int, int]:
+    line = text.count("\n", 0, at) + 1
+    return line, at - (text.rfind("\n", 0, at) + 1)
+
+
+__all__ = ["Case", "Fixer", "Outcome", "Severity", "Stage", "Verified", "all_together", "holds"]

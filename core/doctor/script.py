@@ -1,0 +1,291 @@
+"""Runs a script under recorders: its scans, its cells, its calls, what it raised and where, what it printed.
+
+    run = run_script(Source(text))                       # trusted: tests, and the command line without a sandbox
+    run = run_script(Source(text), prepare=environment)  # the sandbox's, inside a worker
+
+`prepare` makes a `Program` of a source (see `instrument`): code that reports each expression to the hooks, to be
+executed in names that the program brings. Nothing is shared between two runs but JAX itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax
+
+from core.base.places import Places, Span
+from core.base.results import ScanResult
+from core.base.violation import Severity
+from core.contract import engine
+from core.contract.engine import Diagnosis, Found
+from core.contract.facts import LogFacts
+from core.contract.record import CellEvents, recording
+from core.contract.rule import Measure, Rule, Stage, all_rules
+from core.contract.script_facts import ScriptFacts
+from core.contract.script_record import Failure, ScriptRecord
+from core.contract.source import Source
+from core.contract.subject import MISSING, CellLog
+from core.doctor.cost import OverBudget
+from core.doctor.instrument import Prepare, Program, Refused, patched, trusted
+from core.doctor.leaks import leaks_of
+from core.doctor.locate import cell_places, frames_of, innermost, operands_of
+from core.doctor.recorder import Output, Recorder, flush
+from core.doctor.refused import RULE as RULE_X603
+from core.doctor.refused import refused
+from core.doctor.watch import Look, ScanWatch, guarded
+
+type Measures = Mapping[int | str, Measure]
+
+#: Stages of a script's own rules: all of them are known once it has ended.
+ALL = (*engine.BEFORE_RUN, Stage.RUN)
+SCAN, NNX_SCAN = "jax.lax.scan", "flax.nnx.scan"
+#: What JAX raises where a traced value would have to be known.
+NEED_VALUES = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+    jax.errors.NonConcreteBooleanIndexError,
+)
+
+
+#: Rules about the sizes of a page: a script's are bounded by what a run may cost.
+NOT_OF_SCRIPTS = frozenset({"X601"})
+
+
+def rules_for_scripts() -> tuple[Rule, ...]:
+    """The rules that are about scripts and what they do."""
+    known = {rule.code for rule in all_rules()}
+    own = () if RULE_X603.code in known else (RULE_X603,)
+    return (*(rule for rule in all_rules() if rule.code not in NOT_OF_SCRIPTS), *own)
+
+
+@dataclass(slots=True, eq=False)
+class ScriptRun:
+    """A script that ran, and what the rules say of it.
+
+    Attributes:
+        record: what it did.
+        looks: one for each scan of the record.
+        log: findings about cells outside scans; None when there were none.
+        script: findings of the rules on ``script``.
+        numbers: by rule code and path, the number of each finding of `log` and `script` that can be proved.
+        measured: by ``log`` and ``script``, what the caller asked to be measured.
+        problems: rules of ours that failed, by code: they are no news for the learner.
+        skipped: in an abstract run, lines of statements that need values.
+        program: what ran; to be closed when its objects are not needed any more (`Checkup.close`).
+    """
+
+    record: ScriptRecord
+    looks: list[Look] = field(default_factory=list)
+    log: Diagnosis | None = None
+    script: Diagnosis | None = None
+    numbers: dict[tuple[str, str], float | None] = field(default_factory=dict)
+    measured: dict[str, float | None] = field(default_factory=dict)
+    problems: list[tuple[str, Exception]] = field(default_factory=list)
+    skipped: list[int] = field(default_factory=list)
+    program: Program | None = None
+
+    @property
+    def results(self) -> list[ScanResult | None]:
+        """The trajectory of each scan, where it is known."""
+        return [look.result for look in self.looks]
+
+
+def run_script(
+    source: Source,
+    *,
+    prepare: Prepare = trusted,
+    rules: tuple[Rule, ...] | None = None,
+    measures: Measures | None = None,
+    abstract: bool = False,
+    output: int | None = None,
+    budget: int | None = None,
+) -> ScriptRun:
+    """Run a script once and diagnose all that it did.
+
+    Args:
+        source: the script.
+        prepare: how it is made ready to run.
+        rules: all of them by default.
+        measures: by index of a scan, or ``log`` or ``script``, a number to be measured on it while the script is there.
+        abstract: run it under an outer trace, where nothing is computed and statements that need values are skipped.
+        output: at most so many characters of what it prints are kept.
+        budget: a scan that would compute more numbers than this is not run, and ends the script (X601).
+
+    Raises:
+        Refused: it holds what is not run here; nothing ran.
+    """
+    problems: list[tuple[str, Exception]] = []
+    chosen = guarded(rules_for_scripts() if rules is None else rules, problems)
+    printed = Output(output)
+    recorder = Recorder(source, printed)
+    events = CellEvents(locate=lambda: None if recorder.muted else cell_places(source))
+    record = recorder.record
+    record.events, record.abstract = events, abstract
+    recorder.abstract = printed.muted = abstract
+    watch = ScanWatch(recorder, events, chosen, measures or {}, budget)
+    recorder.replace = {SCAN: watch.scan, NNX_SCAN: watch.nnx_scan()}
+    run = ScriptRun(record, watch.looks, problems=problems)
+    program = prepare(source, recorder)
+    recorder.names = program.names
+    with _x64_restored(record), recording(events), contextlib.redirect_stdout(printed):
+        with patched(recorder.replace) if prepare is trusted else contextlib.nullcontext():
+            error = (_abstractly if abstract else _execute)(program, recorder, run)
+        flush()
+        record.names = {k: v for k, v in program.names.items() if not k.startswith("__") and k != "_probe_"}
+        record.stdout = printed.text
+        with recorder.mute():
+            record.failure = None if error is None else _failure(recorder, watch, error)
+            if record.failure is not None:
+                record.refused = refused(record.failure.span, record.failure.error)
+            record.leaks = leaks_of(record)
+            _conclude(run, chosen, measures or {})
+    run.program = program
+    return run
+
+
+@contextmanager
+def _x64_restored(record: ScriptRecord) -> Iterator[None]:
+    config: Any = jax.config  # untyped in jax's stubs
+    before = bool(config.read("jax_enable_x64"))
+    try:
+        yield
+    finally:
+        record.x64 = bool(config.read("jax_enable_x64"))
+        config.update("jax_enable_x64", before)
+
+
+# --- execution ------------------------------------------------------------------------------------------------------
+
+
+def _execute(program: Program, recorder: Recorder, _: ScriptRun) -> BaseException | None:
+    recorder.begin(program.spans)
+    try:
+        for statement in program.statements:
+            exec(statement, program.names)  # noqa: S102  # running scripts is what this is for; see `Prepare`
+    except (SystemExit, OverBudget):
+        return None
+    except Exception as error:  # noqa: BLE001  # whatever a script raises is what we are here to explain
+        return error
+    return None
+
+
+def _abstractly(program: Program, recorder: Recorder, run: ScriptRun) -> BaseException | None:
+    """Execute under an outer trace. A statement that needs a value is left out, and so is what needs its names."""
+    ended: list[BaseException] = []
+
+    def script() -> None:
+        recorder.begin(program.spans)
+        for statement in program.statements:
+            try:
+                exec(statement, program.names)  # noqa: S102
+            except SystemExit:
+                return
+            except Exception as error:  # noqa: BLE001
+                if not _needs_values(recorder, run, error):
+                    ended.append(error)
+                    return
+                run.skipped.append(min(line for _, _, line in statement.co_lines() if line))
+
+    jax.make_jaxpr(script)()
+    return ended[0] if ended else None
+
+
+def _needs_values(recorder: Recorder, run: ScriptRun, error: Exception) -> bool:
+    """Whether an exception of an abstract run comes of there being no values: a plain run would not raise it."""
+    if isinstance(error, NameError) and run.skipped:
+        return True
+    frame = innermost(error, recorder.source.filename)
+    frames = frames_of(recorder.source, error)
+    if not isinstance(error, NEED_VALUES) or frame is None or not frames:
+        return False
+    operands = operands_of(recorder.source, frames[-1].node, lambda node: recorder.latest(node, frame))
+    leaves = [leaf for operand in operands for leaf in jax.tree_util.tree_leaves(operand.value)]
+    tracers = [leaf for leaf in leaves if isinstance(leaf, jax.core.Tracer)]
+    return all(getattr(tracer, "_trace", None) is recorder.base for tracer in tracers)
+
+
+# --- what it raised -------------------------------------------------------------------------------------------------
+
+
+def _failure(recorder: Recorder, watch: ScanWatch, error: BaseException) -> Failure | None:
+    source = recorder.source
+    frames = frames_of(source, error)
+    if not frames:
+        return None
+    frame = innermost(error, source.filename)
+    node = frames[-1].node
+    value_of = lambda part: recorder.latest(part, frame)  # noqa: E731
+    _, scan = watch.raised.get(id(error), (error, None))
+    site = None if scan is None else recorder.record.scans[scan]
+    call = None if site is None or site.node is None else source.span(site.node)
+    outer = next((i for i, f in enumerate(frames) if f.span == call), None)
+    in_step = outer is not None and outer + 1 < len(frames)
+    if frame is not None and isinstance(node, ast.Call):
+        recorder.record.calls.append(recorder.called(node, frame, MISSING, error))
+    return Failure(error, frames, operands_of(source, node, value_of), scan, in_step)
+
+
+# --- findings -------------------------------------------------------------------------------------------------------
+
+
+def _conclude(run: ScriptRun, rules: tuple[Rule, ...], measures: Measures) -> None:
+    """Diagnose the cells outside scans, then the script, which has nothing to add to what they explain."""
+    record = run.record
+    events = record.events
+    if events.builds or events.carries or events.steps:
+        facts = LogFacts(CellLog(events, Places()))
+        run.log = engine.diagnose_facts(facts, rules, ALL)
+    if record.failure is not None:
+        record.failure = _explained(run, record.failure)
+    run.script = engine.diagnose_facts(ScriptFacts(record), rules, ALL)
+    for name, diagnosis in (("log", run.log), ("script", run.script)):
+        if diagnosis is None:
+            continue
+        subject = diagnosis.facts.subject
+        for found in diagnosis.found:
+            if found.finding.measure is not None:
+                run.numbers[found.key] = engine.number_of(found.finding.measure, subject)
+        if name in measures:
+            run.measured[name] = engine.number_of(measures[name], subject)
+
+
+def _explained(run: ScriptRun, failure: Failure) -> Failure:
+    """The failure, marked when a finding about a scan or a cell says why it happened.
+
+    A library that steps a cell (`nnx.RNN`) raises where a step alone would be silent: what was found in the very call
+    that failed is then an error.
+    """
+    diagnoses = [] if failure.scan is None else [run.looks[failure.scan].diagnosis]
+    cells = run.record.events
+    kept: tuple[Any, ...] = (*cells.builds, *cells.carries, *cells.steps)
+    if run.log is not None and any(event.error is failure.error for event in kept):
+        diagnoses.append(run.log)
+    if run.log is not None and failure.scan is None and isinstance(failure.node, ast.Call):
+        run.log = replace(run.log, found=tuple(_raising(f, failure.span) for f in run.log.found))
+        diagnoses.append(replace(run.log, found=tuple(f for f in run.log.found if _inside(f, failure.span))))
+    explained = bool(run.record.refused) or any(f.severity is Severity.ERROR for d in diagnoses for f in d.found)
+    return Failure(failure.error, failure.frames, failure.operands, failure.scan, failure.in_step, explained)
+
+
+def _raising(found: Found, span: Span) -> Found:
+    """A warning about a cell in the call that raised, as the error it is there."""
+    if found.severity is not Severity.WARNING or not _inside(found, span):
+        return found
+    return replace(found, finding=replace(found.finding, severity=Severity.ERROR, silent=False, measure=None))
+
+
+def _inside(found: Found, span: Span) -> bool:
+    place = found.finding.place
+    if not isinstance(place, Span):
+        return False
+    starts = (span.line, span.col) <= (place.line, place.col)
+    return starts and (place.end_line, place.end_col) <= (span.end_line, span.end_col)
+
+
+__all__ = ["Refused", "ScriptRun", "run_script"]

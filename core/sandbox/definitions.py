@@ -1,0 +1,88 @@
+"""What a script may define: which classes it may build on, and annotations that no library can evaluate."""
+
+from __future__ import annotations
+
+import abc
+import collections.abc
+import dataclasses
+import enum
+import types
+import typing
+from collections.abc import Callable, Collection
+from typing import Any, Final
+
+import flax.struct
+from flax import linen, nnx
+
+from core.base.text import fill
+from core.sandbox.kinds import Kind, can_be_base
+from core.sandbox.refusals import RefusedUse
+from core.sandbox.words import is_dunder
+
+NO_BASE = "a class cannot be built on {base} here; write a plain class, a dataclass, a NamedTuple or an nnx.Module"
+NO_OVERRIDE = "{name} is an inner part of {base} that a class may not replace here; choose another name"
+NO_MEMBERS = "an Enum without members can be called to make classes; give it members"
+
+#: Library classes that a script may build classes on.
+BASES: Final = (
+    object, dict, list, set, tuple, str, int, float, frozenset, enum.Enum, enum.IntEnum, enum.StrEnum, enum.Flag,
+    enum.IntFlag, typing.Generic, typing.Protocol,
+)  # fmt: skip
+_ABSTRACT: Final = frozenset({abc.ABC, *(getattr(collections.abc, n) for n in collections.abc.__all__)})
+_TYPED: Final = (typing.NamedTuple, typing.TypedDict)
+#: And these with everything that is built on them.
+FAMILIES: Final = (BaseException, nnx.Pytree, nnx.Variable, linen.Module, flax.struct.PyTreeNode)
+
+
+def check_base(base: Any, body: Any, made: Collection[type]) -> None:
+    """Refuse a base of a class statement that is none of the above, or whose inner methods the body replaces.
+
+    Args:
+        base: as written.
+        body: the function that runs the class's body.
+        made: the script's own classes.
+    """
+    origin: Any = typing.get_origin(base) or base
+    if any(base is t for t in _TYPED) or (type(origin) is Kind and can_be_base(origin)):
+        return
+    if not isinstance(origin, type):
+        raise RefusedUse(fill(NO_BASE, base=repr(base)))
+    if origin in made or origin in BASES or origin in _ABSTRACT:
+        return
+    if not issubclass(origin, FAMILIES):
+        raise RefusedUse(fill(NO_BASE, base=origin.__name__))
+    for name in body.__code__.co_names:
+        if name.startswith("_") and not is_dunder(name) and hasattr(origin, name):
+            raise RefusedUse(fill(NO_OVERRIDE, name=name, base=origin.__name__))
+
+
+def finish(cls: type) -> None:
+    """Look at a class that was just made: an enumeration has members, and `__exit__` gets no frames."""
+    if issubclass(cls, enum.Enum) and not cls.__members__:
+        raise RefusedUse(fill(NO_MEMBERS))
+    leave = vars(cls).get("__exit__")
+    if isinstance(leave, types.FunctionType):
+        cls.__exit__ = without_traceback(leave)  # type: ignore[attr-defined]
+
+
+def without_traceback(leave: Callable[..., Any]) -> Callable[..., Any]:
+    """`__exit__` that is told of the error and not of its frames."""
+
+    def __exit__(self: Any, kind: Any, error: Any, _: Any) -> Any:
+        return leave(self, kind, error, None)
+
+    return __exit__
+
+
+def has_string(value: Any, depth: int = 0) -> bool:
+    """Whether an annotation carries a string (or a forward reference) that a library would evaluate."""
+    if isinstance(value, str | bytes | typing.ForwardRef) or depth > 16:
+        return True
+    origin = typing.get_origin(value)
+    if origin is typing.Literal:
+        return False
+    if isinstance(value, dataclasses.InitVar):
+        return has_string(value.type, depth + 1)
+    parts = (value.__origin__,) if origin is typing.Annotated else getattr(value, "__args__", ())
+    parts = value if isinstance(value, list | tuple) else parts
+    return isinstance(parts, list | tuple) and any(has_string(p, depth + 1) for p in parts)
