@@ -11,7 +11,7 @@ host_option := --host '$(HOST)'
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run dev install install-test browser test test-newest lint format types imports bench lock clean
+.PHONY: help run dev install install-test browser test test-newest test-slow lint format types imports bench lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,9 @@ test-newest: ## core's tests on the newest jax and flax, in a virtual environmen
 	@sh deploy/install.sh $(NEWEST) requirements-test.txt
 	@sh deploy/newest.sh $(NEWEST)
 	HYPOTHESIS_PROFILE=short $(NEWEST)/bin/python -m pytest -n auto --maxprocesses 4 tests/unit tests/property
+
+test-slow: install-test ## the tests that take minutes: the walk over all that a script may reach
+	$(PYTHON) -m pytest -m slow tests
 
 lint: install-test ## ruff: rules and format
 	$(PYTHON) -m ruff check .

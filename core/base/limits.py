@@ -16,6 +16,11 @@ class Limit:
     unit: str
     why: str
 
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return f"CARRY_LAB_{self.name.upper()}"
+
 
 _TABLE = (
     Limit("length", 512, "steps", "T on a page: the plot stays readable and a Python loop stays quick"),
@@ -31,7 +36,7 @@ _TABLE = (
         "unroll", 32, "steps", "copies of the step in one program: 16 compile in 0.3 s, 128 in 3 to 8, 512 in a minute"
     ),
     Limit("check_steps", 64, "steps", "of the Python loop beside the result unless all are asked for"),
-    Limit("kept", 16_777_216, "elements", "of one scan in a script: its carries over time, kept to be drawn"),
+    Limit("kept", 16_777_216, "elements", "of the carries over time of a script's scans, kept to be drawn"),
     Limit("work", 4_000_000_000, "numbers", "computed by one scan in a script: some seconds on one core"),
     Limit("url_text", 8_192, "characters", "of state in a link"),
 )
@@ -45,7 +50,7 @@ def read_limits(environ: Mapping[str, str]) -> dict[str, Limit]:
     """
     out = {}
     for limit in _TABLE:
-        key = f"CARRY_LAB_{limit.name.upper()}"
+        key = limit.variable
         if key in environ:
             text = environ[key].strip()
             if not text.isdecimal() or int(text) == 0:

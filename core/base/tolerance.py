@@ -7,7 +7,7 @@ the same place, an infinity equals itself, and nothing is ever replaced by a fin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,27 @@ TOLERANCES: Mapping[str, Tolerance] = {
 def tolerance_of(*dtypes: Any) -> Tolerance:
     """The tolerance between values of these dtypes: that of the least precise."""
     return max((_one(jnp.dtype(d)) for d in dtypes), key=lambda t: (t.rtol, t.atol))
+
+
+def tolerance_in(dtype: Any, computed: Iterable[str]) -> tuple[Tolerance, str]:
+    """The tolerance of a leaf that a program computed: that of the least precise dtype which the program computes in.
+
+    A float32 leaf out of bfloat16 products is as exact as they are: XLA may keep their excess precision, an eager loop
+    does not. Whole numbers stay exact.
+
+    Args:
+        dtype: of the leaf.
+        computed: names of the floating-point dtypes that the program computes in.
+
+    Returns:
+        the tolerance, and the dtype that made it wider than the leaf's own; "" when none did.
+    """
+    own = tolerance_of(dtype)
+    if own == EXACT:
+        return own, ""
+    wider = [(tolerance_of(name), name) for name in sorted(computed)]
+    least, name = max([(own, ""), *wider], key=lambda pair: (pair[0].rtol, pair[0].atol))
+    return (least, name) if least != own else (own, "")
 
 
 def _one(dtype: np.dtype[Any]) -> Tolerance:

@@ -95,6 +95,7 @@ class Violation:
         jax_said: JAX's own text, folded away; None when it said nothing.
         proof: for silent faults.
         path: pytree path of the leaf at fault, "" when it is not about one leaf.
+        title: the mistake in a few words, where it is not the rule's own title; "" when it is.
     """
 
     code: str
@@ -111,3 +112,4 @@ class Violation:
     jax_said: str | None = None
     proof: Proof | None = None
     path: str = ""
+    title: str = ""

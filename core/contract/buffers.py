@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax, tree_util
 
 from core.contract.facts import ScanFacts
-from core.contract.precision import ran
+from core.contract.precision import is_float, ran
 from core.contract.program import CutBack, before_cut, cut_backs
 from core.contract.trace import StepTrace
 from core.runners.scan import to_device
@@ -39,7 +39,7 @@ class Cut:
 
 
 def cuts(facts: ScanFacts) -> tuple[Cut, ...]:
-    """Writes that lost something on the learner's numbers (2.0 into an integer buffer loses nothing)."""
+    """Writes that lost something on the learner's numbers (2.0 into an integer buffer loses nothing, rounding neither)."""
     result = ran(facts)
     if result is None or not isinstance(facts.trace, StepTrace):
         return ()
@@ -62,7 +62,9 @@ def cuts(facts: ScanFacts) -> tuple[Cut, ...]:
 def _cut(write: CutBack, wide: np.ndarray[Any, Any], paths: list[str]) -> Cut | None:
     kept = np.asarray(lax.convert_element_type(wide, write.eqn.outvars[0].aval.dtype))
     one, two = wide.astype(np.float64), kept.astype(np.float64)
-    bad = np.isfinite(one) & (one != two)
+    # A narrower float rounds, which is no fault (a bfloat16 cache of float32 keys); what overflows is.
+    lost = np.isinf(two) if is_float(write.narrow) else one != two
+    bad = np.isfinite(one) & lost
     if not bad.any():
         return None
     at = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))

@@ -16,6 +16,7 @@ from core.base.violation import FieldEdit, Fix, Proof, Severity, TextEdit, Viola
 from core.contract.facts import Facts, ScanFacts, facts_of
 from core.contract.rule import Finding, Jax, Measure, Repair, Rule, Stage, all_rules
 from core.contract.subject import Subject
+from core.runners.memo import one_check
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,21 +170,23 @@ def check(subject: Subject, bench: Bench | None = None, rules: Iterable[Rule] | 
 def examine(subject: Subject, bench: Bench | None = None, rules: Iterable[Rule] | None = None) -> tuple[Report, Facts]:
     """As `check`, with the facts it rests on: a page draws the run that was checked, it does not run it again."""
     chosen = tuple(all_rules() if rules is None else rules)
-    diagnosis = diagnose(subject, chosen)
-    bench = bench or CallBench(subject)
-    violations = [_violation(f, diagnosis, bench, chosen) for f in diagnosis.found]
+    with one_check():
+        diagnosis = diagnose(subject, chosen)
+        bench = bench or CallBench(subject)
+        violations = [_violation(f, diagnosis, bench, chosen) for f in diagnosis.found]
     violations.sort(key=lambda v: v.severity.rank)
     return Report(_outcome(diagnosis, violations), tuple(violations), diagnosis.error), diagnosis.facts
 
 
 def check_late(subject: Subject, rules: Iterable[Rule] | None = None) -> tuple[Violation, ...]:
     """Violations of the rules that wait until after the plot (`Stage.LATE`), for a subject whose check ran clean."""
-    facts = facts_of(subject)
     chosen = tuple(all_rules() if rules is None else rules)
-    late = [r for r in chosen if r.stage is Stage.LATE and facts.on in r.on]
-    found = tuple(Found(rule, finding) for rule in late for finding in rule.check(facts))
-    diagnosis = Diagnosis(facts, found, Stage.LATE)
-    return tuple(_violation(f, diagnosis, CallBench(subject), chosen) for f in found)
+    with one_check():
+        facts = facts_of(subject)
+        late = [r for r in chosen if r.stage is Stage.LATE and facts.on in r.on]
+        found = tuple(Found(rule, finding) for rule in late for finding in rule.check(facts))
+        diagnosis = Diagnosis(facts, found, Stage.LATE)
+        return tuple(_violation(f, diagnosis, CallBench(subject), chosen) for f in found)
 
 
 def _outcome(diagnosis: Diagnosis, violations: list[Violation]) -> Outcome:
@@ -221,6 +224,7 @@ def violation(found: Found, facts: Facts, fixes: tuple[Fix, ...], proof: Proof |
         jax_said=None if silent or raised is None else f"{raised.type}: {raised.text}",
         proof=proof,
         path=finding.path,
+        title=finding.title or "",
     )
 
 
@@ -283,7 +287,11 @@ def number_of(measure: Measure, subject: Subject) -> float | None:
 
 def fix_all(subject: Subject, report_bench: Bench, rules: Iterable[Rule] | None = None) -> Fix | None:
     """The first verified fix of every broken rule, together, when the result runs clean; None otherwise."""
-    chosen = tuple(all_rules() if rules is None else rules)
+    with one_check():
+        return _fix_all(subject, report_bench, tuple(all_rules() if rules is None else rules))
+
+
+def _fix_all(subject: Subject, report_bench: Bench, chosen: tuple[Rule, ...]) -> Fix | None:
     before = diagnose(subject, chosen)
     repairs: list[Repair] = []
     for found in (f for f in before.found if f.severity.breaks):

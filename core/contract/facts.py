@@ -178,6 +178,13 @@ class ScanFacts:
             return Raised(error)
 
 
+def scan_facts(call: ScanCall) -> ScanFacts:
+    """The facts of a call; within one check always the same ones, so that a proof asks nothing twice."""
+    from core.runners.memo import once
+
+    return once(("facts",), (call,), lambda: ScanFacts(call))
+
+
 class CellFacts:
     """Facts about a `CellTrial`: it is run once, eagerly, and each part's end is kept."""
 
@@ -261,7 +268,7 @@ type Facts = ScanFacts | CellFacts | LogFacts | ScriptFacts
 def facts_of(subject: Subject) -> Facts:
     """The facts of any kind of subject."""
     if isinstance(subject, ScanCall):
-        return ScanFacts(subject)
+        return scan_facts(subject)
     if isinstance(subject, CellTrial):
         return CellFacts(subject)
     if isinstance(subject, CellLog):

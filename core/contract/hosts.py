@@ -13,6 +13,7 @@ from jax import tree_util
 from core.base.results import Series
 from core.contract.facts import ScanFacts
 from core.contract.precision import is_float, ran
+from core.contract.trace import StepTrace
 from core.contract.wording import show
 from core.runners.wide import wide_path
 
@@ -96,7 +97,7 @@ def _cut(path: str, host: Array, held: np.dtype[Any]) -> Arrived | None:
 def flattened(facts: ScanFacts) -> Iterator[Flat]:
     """Float64 leaves of xs whose motion is lost in float32, where a result is off because of it."""
     result = ran(facts)
-    if result is None or result.length < 2:
+    if result is None or result.length < 2 or not isinstance(facts.trace, StepTrace):
         return
     suspects = [
         (leaf.path, value)
@@ -106,7 +107,7 @@ def flattened(facts: ScanFacts) -> Iterator[Flat]:
     if not suspects:
         return
     try:
-        wide = wide_path(facts.call, result)
+        wide = wide_path(facts.call, result, facts.trace.jaxpr)
     except Exception:  # noqa: BLE001  # a step that does not run in 64 bits cannot be compared
         return
     pairs = [*zip(result.carries, wide.carries, strict=True), *zip(result.ys_series, wide.ys, strict=True)]
@@ -135,9 +136,19 @@ def _lost(value: Array) -> bool:
 
 
 def _off(series: Series, twin: Array) -> float | None:
-    """The largest difference of a float leaf from its twin, where it is more than `RESULT_OFF` of its largest number."""
+    """The largest difference of a float leaf from its twin, where it is more than `RESULT_OFF` of its numbers.
+
+    That is of its largest number; or, in more than `LOST_MOTION` of the steps, of the number there and of the middle
+    one: the first of `t - last` is as large as the time itself, and all that follow are as small as a step.
+    """
     if series.type.aval is None or not is_float(series.type.aval.dtype):
         return None
-    off = float(np.abs(series.values.astype(np.float64) - twin.astype(np.float64)).max(initial=0.0))
-    top = float(np.abs(twin).max(initial=0.0))
-    return off if off > RESULT_OFF * top else None
+    size = np.abs(twin.astype(np.float64))
+    apart = np.abs(series.values.astype(np.float64) - twin.astype(np.float64))
+    off = float(apart.max(initial=0.0))
+    if off > RESULT_OFF * float(size.max(initial=0.0)):
+        return off
+    if not size.size or not np.isfinite(size).all():
+        return None
+    often = (apart > RESULT_OFF * np.maximum(size, np.median(size, axis=0))).mean(axis=0)
+    return off if bool((often > LOST_MOTION).any()) else None

@@ -16,16 +16,17 @@ float32. What counts here is a carry that *lost its motion*. The thresholds, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import tree_util
 
+from core.base.jaxprs import EXACT, equations
 from core.base.results import ScanResult, Series
 from core.contract.facts import ScanFacts
-from core.contract.program import equations, operations
+from core.contract.program import depends, operations, reached
 from core.contract.trace import Raised, StepTrace
 from core.runners.wide import wide_path, wide_steps
 
@@ -42,12 +43,6 @@ ASKED_OFF = 1e-10
 #: An increment of at most this many units in the last place makes a leaf worth the look in 64 bits.
 SUSPECT_ULPS = 4.0
 
-#: Operations that pass numbers on as they are: a step made of these alone loses nothing.
-EXACT = frozenset(
-    "max min select_n eq ne lt le gt ge and or not neg abs sign broadcast_in_dim reshape squeeze transpose slice rev "
-    "concatenate dynamic_slice dynamic_update_slice gather scatter copy convert_element_type iota pad clamp sort "
-    "argmax argmin reduce_max reduce_min stop_gradient expand_dims".split()
-)
 #: Operations on whole numbers that are used to mix bits: wrapping is what they are for.
 MIXING = frozenset("xor shift_left shift_right_logical shift_right_arithmetic population_count clz".split())
 #: Operations that draw random bits: 64 bits draw others, so nothing can be compared.
@@ -57,6 +52,8 @@ RANDOM = ("random_", "threefry", "rng_")
 MARK = 1 << 62
 #: A whole-number factor from which a product is taken for a generator of pseudo-random numbers.
 MIXING_FACTOR = 1 << 16
+#: An odd whole-number factor of the carry from which a recurrence is taken for a hash, which wraps on purpose.
+HASH_FACTOR = 31
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,6 +91,7 @@ class Wrapped:
         dtype: the narrow dtype.
         count: how many numbers of this leaf did not fit.
         outside: False when `exact` itself would fit, and only a number on the way to it did not.
+        hashed: the leaf looks like a hash (31 times itself plus something), which wraps on purpose.
     """
 
     path: str
@@ -104,6 +102,7 @@ class Wrapped:
     dtype: str
     count: int
     outside: bool
+    hashed: bool = False
 
 
 def ran(facts: ScanFacts) -> ScanResult | None:
@@ -162,13 +161,18 @@ def lost_motion(facts: ScanFacts) -> tuple[Lost, ...]:
     suspects = [i for i, series in enumerate(result.carries) if is_float(dtype_of(series)) and _stalls(series)]
     if not suspects or used <= EXACT or any(name.startswith(RANDOM) for name in used):
         return ()
+    given = tree_util.tree_leaves(facts.call.init)
+    asked = [is_host_float64(leaf) for leaf in given]
+    program = facts.trace.jaxpr
     try:
-        steps = wide_steps(facts.call, result).carries
-        path = wide_path(facts.call, result).carries
+        path = wide_path(facts.call, result, program).carries
+        suspects = [i for i in suspects if _goes_elsewhere(result.carries[i], path[i], asked[i]).any()]
+        if not suspects:  # all of it comes to rest where 64 bits do: its steps need no look
+            return ()
+        steps = wide_steps(facts.call, result, program).carries
     except Exception:  # noqa: BLE001  # a step that does not run in 64 bits cannot be compared
         return ()
-    given = tree_util.tree_leaves(facts.call.init)
-    found = (_lost(result.carries[i], steps[i], path[i], is_host_float64(given[i])) for i in suspects)
+    found = (_lost(result.carries[i], steps[i], path[i], asked[i]) for i in suspects)
     return tuple(f for f in found if f is not None)
 
 
@@ -197,22 +201,36 @@ def is_host_float64(leaf: Any) -> bool:
     return isinstance(leaf, np.ndarray | np.generic) and leaf.dtype == np.float64
 
 
-def _lost(series: Series, steps: Array, path: Array, asked: bool) -> Lost | None:
+def _missing(series: Series, path: Array) -> Array:
+    """Per element, by how much the displacement is off at most."""
     narrow = series.values.astype(np.float64)
-    wanted, made = steps.astype(np.float64) - narrow[:-1], np.diff(narrow, axis=0)
-    with np.errstate(invalid="ignore"):
-        unresolved = (wanted != 0) & (np.abs(wanted - made) > UNRESOLVED * np.abs(wanted))
-        missing = np.abs((narrow - narrow[0]) - (path - path[0])).max(axis=0)
-        way = np.abs(np.diff(path, axis=0)).sum(axis=0)
-    unit = ulp(np.abs(narrow).max(axis=0), dtype_of(series))
+    with np.errstate(invalid="ignore", over="ignore"):
+        missing: Array = np.abs((narrow - narrow[0]) - (path - path[0])).max(axis=0)
+    return missing
+
+
+def _goes_elsewhere(series: Series, path: Array, asked: bool) -> Array:
+    """Per element, whether 64 bits go somewhere else by more than what keeps clean programs out (see the module)."""
+    missing = _missing(series, path)
+    with np.errstate(invalid="ignore", over="ignore"):
+        moves = np.abs(np.diff(path, axis=0))
+    unit = ulp(np.abs(series.values.astype(np.float64)).max(axis=0), dtype_of(series))
     # beyond the largest number it is a mark (`finfo(dtype).max`), or N501's
     held = np.abs(path).max(axis=0) <= largest(dtype_of(series))
     seen = missing >= unit
     if asked and dtype_of(series) == "float32":
-        moves = np.abs(np.diff(path, axis=0))
         steady = (moves >= moves.max(axis=0) / 2).sum(axis=0) >= min(RUN, len(moves))
         seen |= steady & (missing >= ASKED_OFF * np.abs(path).max(axis=0))
-    bad = _in_a_row(unresolved) & (missing > MISSING_WAY * way) & seen & (unit > 0) & held
+    elsewhere: Array = (missing > MISSING_WAY * moves.sum(axis=0)) & seen & (unit > 0) & held
+    return elsewhere
+
+
+def _lost(series: Series, steps: Array, path: Array, asked: bool) -> Lost | None:
+    narrow, missing = series.values.astype(np.float64), _missing(series, path)
+    with np.errstate(invalid="ignore", over="ignore"):
+        wanted, made = steps.astype(np.float64) - narrow[:-1], np.diff(narrow, axis=0)
+        unresolved = (wanted != 0) & (np.abs(wanted - made) > UNRESOLVED * np.abs(wanted))
+    bad = _in_a_row(unresolved) & _goes_elsewhere(series, path, asked)
     if not bad.any():
         return None
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(np.where(bad, missing, -1.0))), bad.shape))
@@ -240,44 +258,88 @@ def wrapped(facts: ScanFacts) -> tuple[Wrapped, ...]:
     result = ran(facts)
     if result is None or not isinstance(facts.trace, StepTrace):
         return ()
-    leaves = (*result.carries, *result.ys_series)
+    leaves, count, program = (*result.carries, *result.ys_series), len(result.carries), facts.trace.jaxpr
     whole = [i for i, series in enumerate(leaves) if is_int(dtype_of(series))]
-    used = operations(facts.trace.jaxpr)
+    used = operations(program)
     if not whole or not used - EXACT or any(name.startswith(RANDOM) for name in used):
         return ()
-    if _mixes(facts.trace, used) or not _near_the_edge(result, used):
+    mixed = _mixed(program, count)
+    whole = [i for i in whole if not mixed[i]]
+    if not whole or not _near_the_edge(result, used):
         return ()
     try:
-        steps = wide_steps(facts.call, result)
+        steps = wide_steps(facts.call, result, program)
     except Exception:  # noqa: BLE001  # a step that does not run in 64 bits cannot be compared
         return ()
     exact = (*steps.carries, *steps.ys)
-    pure = all(is_int(d) or d == "bool" for d in _dtypes(facts.trace.jaxpr))
-    count = len(result.carries)
+    pure = all(is_int(d) or d == "bool" for d in _dtypes(program))
+    hashed = _hashed(program, count)
     found: list[Wrapped] = []
     for i in whole:
         got = leaves[i].values[1:] if i < count else leaves[i].values
         first = _wrapped(leaves[i], got, exact[i], pure)
         told = first is not None and any(f.position <= first.position for f in found)
         if first is not None and (i < count or not told):  # a y that wraps along with the carry is the same fault
-            found.append(first)
+            found.append(replace(first, hashed=hashed[i]))
     return tuple(found)
 
 
-def _mixes(trace: StepTrace, used: frozenset[str]) -> bool:
-    """Whether the step mixes bits on purpose: a hash, a checksum, a generator."""
-    if used & MIXING:
-        return True
-    for eqn in equations(trace.jaxpr):
-        name = eqn.primitive.name
-        types = [str(v.aval.dtype) for v in eqn.invars if hasattr(v.aval, "dtype")]
-        if name in ("and", "or") and any(is_int(d) for d in types):
-            return True
-        if name == "mul" and any(is_int(d) for d in types):
-            literal = [v.val for v in eqn.invars if hasattr(v, "val") and np.ndim(v.val) == 0]
-            if any(abs(int(v)) >= MIXING_FACTOR for v in literal):
-                return True
-    return False
+def _mixed(program: Any, carried: int) -> list[bool]:
+    """For each output, whether bits are mixed in it on purpose (a hash, a checksum, a generator), or in what it feeds.
+
+    A test of some bits (`x & 1`) and a division (`x >> 1`) mix nothing.
+    """
+    outputs = list(reached(program, _mixes, carried))
+    xors = {id(e) for e in equations(program) if e.primitive.name == "xor" and is_int(_dtype(e.outvars[0]))}
+    for i in range(carried):
+        if xors and xors & depends(program, {i})[0]:
+            outputs[i] = True
+    return outputs
+
+
+def _mixes(eqn: Any) -> bool:
+    """Whether an operation mixes bits."""
+    name = eqn.primitive.name
+    if not any(is_int(_dtype(v)) for v in eqn.invars):
+        return False
+    numbers = _numbers(eqn)
+    if name == "shift_right_arithmetic":
+        return not numbers
+    if name == "and":
+        return not any(n >= 0 for n in numbers)
+    return name in MIXING or name == "or" or (name == "mul" and any(abs(n) >= MIXING_FACTOR for n in numbers))
+
+
+def _hashed(program: Any, carried: int) -> list[bool]:
+    """For each output, whether it is a recurrence as hashes are: the carry times an odd constant of 31 or more, plus some.
+
+    A remainder of it wants the exact number (`16807 * c % 2147483647`), so that is none.
+    """
+    fed, _ = depends(program, range(carried))
+    made = {v: e for e in equations(program) for v in e.outvars}
+
+    def product(atom: Any) -> bool:
+        eqn = None if hasattr(atom, "val") else made.get(atom)
+        factors = () if eqn is None or eqn.primitive.name != "mul" or id(eqn) not in fed else _numbers(eqn)
+        return any(n >= HASH_FACTOR and n % 2 for n in factors)
+
+    def hashes(eqn: Any) -> bool:
+        return eqn.primitive.name == "add" and is_int(_dtype(eqn.outvars[0])) and any(map(product, eqn.invars))
+
+    def reduces(eqn: Any) -> bool:
+        return eqn.primitive.name == "rem" and id(eqn) in fed
+
+    pairs = zip(reached(program, hashes, carried), reached(program, reduces, carried), strict=True)
+    return [hashed and not reduced for hashed, reduced in pairs]
+
+
+def _numbers(eqn: Any) -> list[int]:
+    """The whole numbers that are written into an operation."""
+    return [int(v.val) for v in eqn.invars if hasattr(v, "val") and np.ndim(v.val) == 0 and is_int(_dtype(v))]
+
+
+def _dtype(atom: Any) -> str:
+    return str(getattr(atom.aval, "dtype", ""))
 
 
 def _near_the_edge(result: ScanResult, used: frozenset[str]) -> bool:

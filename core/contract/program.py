@@ -5,44 +5,11 @@ Calls of jitted and differentiated functions are opened: they are no operations 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Any
 
-#: Operations that only call a program, and the parameter that holds it.
-_CALLS = {
-    "jit": "jaxpr",
-    "pjit": "jaxpr",
-    "closed_call": "call_jaxpr",
-    "core_call": "call_jaxpr",
-    "remat": "jaxpr",
-    "checkpoint": "jaxpr",
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-}
-
-
-def inner(eqn: Any) -> Any | None:
-    """The program that an equation merely calls; None when it is an operation of its own."""
-    name = _CALLS.get(eqn.primitive.name)
-    return eqn.params.get(name) if name else None
-
-
-def parts_of(program: Any) -> tuple[Any, tuple[Any, ...]]:
-    """A (closed) jaxpr as its open part and its constants."""
-    return getattr(program, "jaxpr", program), tuple(getattr(program, "consts", ()))
-
-
-def equations(program: Any) -> Iterator[Any]:
-    """Every equation, those of called programs, loops and branches included."""
-    for eqn in parts_of(program)[0].eqns:
-        opened = inner(eqn)
-        if opened is None:
-            yield eqn
-        for value in eqn.params.values():
-            for part in value if isinstance(value, tuple | list) else (value,):
-                if hasattr(part, "eqns") or hasattr(getattr(part, "jaxpr", None), "eqns"):
-                    yield from equations(part)
+from core.base.jaxprs import bind, equations, inner, nested, parts_of
 
 
 def operations(program: Any) -> frozenset[str]:
@@ -60,6 +27,70 @@ def reads(program: Any) -> tuple[bool, ...]:
             used = reads(opened) if opened is not None else (True,) * len(eqn.invars)
             needed |= {v for v, u in zip(eqn.invars, used, strict=True) if u and not hasattr(v, "val")}
     return tuple(v in needed for v in jaxpr.invars)
+
+
+# --- which numbers an operation reaches -----------------------------------------------------------------------------
+
+
+def reached(program: Any, marks: Callable[[Any], bool], carried: int) -> tuple[bool, ...]:
+    """For each output of a step, whether the numbers of a marked operation are in it, in this step or a later one.
+
+    A comparison ends the way: what is chosen by a number need not be made of it. Loops and branches count as one
+    operation, marked when one in them is.
+
+    Args:
+        program: of a step whose first `carried` outputs are its first arguments at the next step.
+        marks: whether an equation is marked.
+        carried: how many leaves the carry has.
+    """
+    jaxpr, _ = parts_of(program)
+    given = [False] * len(jaxpr.invars)
+    while True:
+        out = _reached(jaxpr, given, marks)
+        again = [a or (i < carried and out[i]) for i, a in enumerate(given)]
+        if again == given:
+            return tuple(out)
+        given = again
+
+
+def _reached(jaxpr: Any, given: list[bool], marks: Callable[[Any], bool]) -> list[bool]:
+    env: dict[Any, bool] = dict(zip(jaxpr.invars, given, strict=True))
+
+    def read(atom: Any) -> bool:
+        return not hasattr(atom, "val") and env.get(atom, False)
+
+    for eqn in jaxpr.eqns:
+        inputs, opened = [read(v) for v in eqn.invars], inner(eqn)
+        if opened is not None:
+            outputs = _reached(parts_of(opened)[0], inputs, marks)
+        else:
+            found = any(inputs) or any(marks(e) for e in (eqn, *nested(eqn)))
+            outputs = [found and str(getattr(v.aval, "dtype", "")) != "bool" for v in eqn.outvars]
+        env.update(zip(eqn.outvars, outputs, strict=True))
+    return [read(v) for v in jaxpr.outvars]
+
+
+def depends(program: Any, arguments: Container[int]) -> tuple[frozenset[int], tuple[bool, ...]]:
+    """The `id` of each equation (those of opened calls too) that reads what depends on some arguments; which outputs do."""
+    jaxpr, _ = parts_of(program)
+    met: set[int] = set()
+    out = _depends(jaxpr, [i in arguments for i, _ in enumerate(jaxpr.invars)], met)
+    return frozenset(met), tuple(out)
+
+
+def _depends(jaxpr: Any, given: list[bool], met: set[int]) -> list[bool]:
+    env: dict[Any, bool] = dict(zip(jaxpr.invars, given, strict=True))
+
+    def read(atom: Any) -> bool:
+        return not hasattr(atom, "val") and env.get(atom, False)
+
+    for eqn in jaxpr.eqns:
+        inputs, opened = [read(v) for v in eqn.invars], inner(eqn)
+        if any(inputs):
+            met.add(id(eqn))
+        outputs = _depends(parts_of(opened)[0], inputs, met) if opened is not None else [any(inputs)] * len(eqn.outvars)
+        env.update(zip(eqn.outvars, outputs, strict=True))
+    return [read(v) for v in jaxpr.outvars]
 
 
 #: Operations that combine their operands element by element (or contract them).
@@ -184,11 +215,3 @@ def before_cut(program: Any, args: list[Any], cuts: tuple[CutBack, ...]) -> list
     for eqn in (e for e in jaxpr.eqns if e.outvars):
         env.update(zip(eqn.outvars, bind(eqn, [read(v) for v in eqn.invars]), strict=True))
     return [read(cut.eqn.invars[0]) for cut in cuts]
-
-
-def bind(eqn: Any, values: list[Any]) -> list[Any]:
-    """Carry out one equation on numbers (or tracers)."""
-    bound: Any = eqn.primitive.get_bind_params(eqn.params)
-    functions, params = bound if isinstance(bound, tuple) else ((), bound)
-    made = eqn.primitive.bind(*functions, *values, **params)
-    return list(made) if eqn.primitive.multiple_results else [made]

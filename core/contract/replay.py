@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from core.contract.program import bind, inner, parts_of
+from core.base.jaxprs import bind, inner, parts_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)

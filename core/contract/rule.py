@@ -79,7 +79,7 @@ class Measure:
 class Finding:
     """What a rule says of one fault; the engine turns it into a `Violation` with verified fixes and proof.
 
-    `severity` and `silent` override the rule's own where a code covers several cases. `path` is the leaf at fault;
+    `severity`, `silent` and `title` override the rule's own where a code covers several cases. `path` is the leaf at fault;
     `covers` are more leaves that the same fault breaks (both parts of a cell's carry): what a beaten rule says of them
     is dropped too.
     """
@@ -96,6 +96,7 @@ class Finding:
     why: str | None = None
     path: str = ""
     covers: tuple[str, ...] = ()
+    title: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ class Seen:
 
     Attributes:
         node: the expression (a name, attribute, item, call, operator or comparison) in the script's own tree.
-        value: the very object it gave.
+        value: the very object it gave; of a large array, once many are held, a `jax.ShapeDtypeStruct` of its type.
         order: a running number over all evaluations of the run: what came first.
         scan: index of the innermost scan whose step was being traced then; None outside every step.
         traced: whether any JAX trace was under way (a step, a jitted function, `vmap`, `grad`).

@@ -45,6 +45,10 @@ def main(argv: list[str] | None = None) -> int:
         sys.stderr.write(fill(NOT_READ, name=given.file, reason=reason) + "\n")
         return UNREAD
     prepare = trusted if given.trust else _prepare()
+    if given.trust and given.file != "-":
+        sys.path.insert(
+            0, str(Path(given.file).resolve().parent)
+        )  # as Python does: a script's own modules lie beside it
     checkup = check_script(text, prepare=prepare, fixes=not given.no_fixes)
     if given.format == "json":
         sys.stdout.write(json.dumps(as_json(checkup), ensure_ascii=False, allow_nan=False, indent=2) + "\n")

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import ast
 import bisect
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+import jax
+
 from core.base.places import Place, Span
-from core.base.violation import Fix, Severity, TextEdit
+from core.base.violation import Fix, TextEdit
 from core.contract.engine import Found
 from core.contract.facts import Facts
-from core.contract.rule import Measure, Repair, Stage
+from core.contract.rule import Measure, Repair
 from core.contract.source import Source
 from core.doctor.edits import Desk, Edits, candidates
+from core.doctor.more import repairs_of_scripts
 from core.doctor.pen import Pen, apply_edits, merged, offsets, position
 from core.doctor.script import Measures, ScriptRun
 
@@ -102,7 +106,7 @@ class Fixer:
     def fixes(self, case: Case) -> Iterator[Verified]:
         """The fixes of a fault that hold, at most one for each repair."""
         shown, texts = 0, set()
-        for repair in case.found.finding.repairs:
+        for repair in (*case.found.finding.repairs, *repairs_of_scripts(case.found, self.before.run.record)):
             if shown >= SHOWN:
                 return
             good = self._first(case, repair)
@@ -117,7 +121,7 @@ class Fixer:
         record = self.before.run.record
         site = None if case.scan is None else record.scans[case.scan]
         desk = Desk(Pen(source), repair, case.found.finding, site, record)
-        for tried, edits in enumerate(_careful(candidates(desk))):
+        for tried, edits in enumerate(_careful(candidates(desk), record.x64)):
             if tried >= TRIED:
                 return None
             good = self._try(case, repair.title, edits)
@@ -150,15 +154,15 @@ class Fixer:
         return self._tried[text]
 
 
-def _careful(edits: Iterator[Edits]) -> Iterator[Edits]:
-    """The candidates; one that cannot even be written for this script ends them."""
+def _careful(edits: Iterator[Edits], x64: bool) -> Iterator[Edits]:
+    """The candidates, made as wide as the script's numbers are; one that cannot be written for this script ends them."""
     while True:
         try:
-            yield next(edits)
-        except StopIteration:
+            with jax.enable_x64(x64):
+                made = next(edits)
+        except (StopIteration, KeyError, TypeError, ValueError, IndexError, AttributeError):
             return
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError):
-            return
+        yield made
 
 
 def _number(case: Case, after: Outcome) -> float | None:
@@ -177,15 +181,27 @@ def holds(case: Case, before: Outcome, after: Outcome, edits: Edits) -> bool:
     one, two = before.run.record, after.run.record
     if after.left > before.left or len(two.scans) < len(one.scans) or _emptied(before, after):
         return False
-    if after.unexplained and (after.left >= before.left > 0 or before.left == 0):
-        return False
     spots = Spots(one.source.text, edits)
+    if after.unexplained and not _further(before, after, spots):
+        return False
     was = {_key(c, spots.before) for c in before.cases}
     now = {_key(c, spots.after(two.source.text)) for c in after.cases}
     if _key(case, spots.before) in now:
         return False
     broken = [c for c in after.cases if c.breaks and _key(c, spots.after(two.source.text)) not in was]
     return all(_beyond(c, before) for c in broken)
+
+
+def _further(before: Outcome, after: Outcome, spots: Spots) -> bool:
+    """Whether a run that raises gets further than one that raised before it: by the places of its calls, outermost first.
+
+    What raises inside a call comes before what the same call raises when that is done.
+    """
+    was, now = before.run.record.failure, after.run.record.failure
+    if was is None or now is None:
+        return was is not None
+    spot = spots.after(after.run.record.source.text)
+    return (*(spot(f.span) for f in now.frames), math.inf) > (*(spots.before(f.span) for f in was.frames), math.inf)
 
 
 def _key(case: Case, spot: Callable[[Place | None], int]) -> tuple[str, str, int]:
@@ -314,6 +330,3 @@ def difference(before: str, after: str) -> TextEdit:
 def _line_col(text: str, at: int) -> tuple[int, int]:
     line = text.count("\n", 0, at) + 1
     return line, at - (text.rfind("\n", 0, at) + 1)
-
-
-__all__ = ["Case", "Fixer", "Outcome", "Severity", "Stage", "Verified", "all_together", "holds"]

@@ -67,7 +67,7 @@ def as_issue(checkup: Checkup, link: str = "") -> str:
             operands=operands if report.error.operands else "",
         )
     for violation, sources in zip(report.violations, checkup.sources, strict=True):
-        sections += _violation(violation, sources, script)
+        sections += _violation(violation, sources, script, checkup.given.lines)
     return fill(
         DOCUMENT,
         title=fill(TITLE, verdict=verdict(checkup)),
@@ -78,7 +78,7 @@ def as_issue(checkup: Checkup, link: str = "") -> str:
     )
 
 
-def _violation(violation: Violation, sources: list[str], script: str) -> str:
+def _violation(violation: Violation, sources: list[str], script: str, lines: list[str]) -> str:
     place = violation.place
     out = fill(
         FAULT if isinstance(place, Span) else FAULT_NOWHERE,
@@ -90,7 +90,7 @@ def _violation(violation: Violation, sources: list[str], script: str) -> str:
         message=violation.message,
     )
     if isinstance(place, Span):
-        line = script.split("\n")[place.line - 1]
+        line = lines[place.line - 1]
         end = place.end_col if place.end_line == place.line else len(line)
         out += fill(PLACE, line=line, carets=" " * place.col + "^" * max(1, end - place.col))
     if violation.because is not None and isinstance(violation.because.place, Span):

@@ -80,6 +80,13 @@ class Prepared:
     notes: tuple[str, ...] = ()
     magics: tuple[tuple[int, str], ...] = ()
 
+    @property
+    def lines(self) -> list[str]:
+        """The lines that places are in: of what was pasted; of a notebook, of the script made of it."""
+        if not self.shifts:
+            return self.script.split("\n")
+        return self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
     def place(self, place: Place | None) -> Place | None:
         """A place of the script in what was pasted."""
         if not isinstance(place, Span):

@@ -16,16 +16,25 @@ from types import FrameType
 from typing import Any
 
 import jax
+import numpy as np
 from flax import nnx
 from jax._src import core as jax_core  # the only way to ask whether a trace is under way
 
+from core.base.avals import abstract
 from core.base.places import Span
 from core.contract.script_record import Called, ScriptRecord, Seen
 from core.contract.source import Source
 from core.contract.subject import MISSING
 
+#: Part of the key of all that JAX caches by function: set while we look.
+_make_context: Any = jax.make_user_context  # untyped in jax's stubs
+LOOKING = _make_context(False)
 #: How many evaluations of one expression, and calls of one call expression, are kept.
 EVALUATIONS, CALLS = 8, 64
+#: Evaluations of one expression after which a loop is left to run at its own speed.
+MANY = 10_000
+#: Arrays from this size on count as large, and so much of them is held in all (bytes).
+LARGE, HELD = 1 << 18, 1 << 27
 #: How many latest values are held for putting calls together.
 LATEST = 100_000
 #: Public modules whose functions are known by the name they carry.
@@ -80,13 +89,18 @@ class Recorder:
         self.inside: list[int] = []
         self.base: Any = None
         self._nodes: list[ast.expr | None] = []
+        self._numbers: dict[ast.expr, int] = {}
         self._latest: dict[tuple[int, ast.expr], Any] = {}
-        self._kept: dict[ast.expr, int] = {}
+        self._counts: list[int] = []
         self._order = 0
+        self._held: dict[int, Any] = {}
+        self._held_bytes = 0
 
     def begin(self, spans: tuple[Span, ...]) -> None:
         """The program's expressions by number. To be called before it runs, inside the outer trace if there is one."""
         self._nodes = [self.source.expression(span) for span in spans]
+        self._counts = [0] * len(spans)
+        self._numbers = {node: number for number, node in enumerate(self._nodes) if node is not None}
         self.base = current_trace()
 
     def write(self, text: str) -> None:
@@ -115,11 +129,16 @@ class Recorder:
 
     @contextmanager
     def mute(self) -> Iterator[None]:
-        """While open, nothing is recorded and nothing printed."""
+        """While open, nothing is recorded and nothing printed, and JAX keeps what it traces apart.
+
+        A jitted function of the script that is first traced by a look of ours must be traced once more for the script
+        itself: its Python runs then, and only then.
+        """
         before = self.muted, self.output.muted
         self.muted = self.output.muted = True
         try:
-            yield
+            with LOOKING(True):
+                yield
         finally:
             self.muted, self.output.muted = before
 
@@ -127,21 +146,34 @@ class Recorder:
 
     def probe(self, number: int, value: Any) -> Any:
         """Expression `number` gave `value`."""
-        if self.muted:
+        count = self._counts[number]
+        if self.muted or count >= MANY:
             return value
         node = self._nodes[number]
         if node is None:
             return value
+        self._counts[number] = count + 1
         frame = self.frame(sys._getframe(1))
         if len(self._latest) > LATEST:
             self._latest.clear()
-        self._latest[id(frame), node] = value
-        count = self._kept.get(node, 0)
-        self._kept[node] = count + 1
+        kept = self._light(value)
+        self._latest[id(frame), node] = kept
         if count < EVALUATIONS:
-            self.record.seen.append(Seen(node, value, self.tick(), self.scan, self.traced))
+            self.record.seen.append(Seen(node, kept, self.tick(), self.scan, self.traced))
         if isinstance(node, ast.Call) and count < CALLS:
-            self.record.calls.append(self.called(node, frame, value))
+            self.record.calls.append(self.called(node, frame, kept))
+        return value
+
+    def _light(self, value: Any) -> Any:
+        """The value; of a large array its type alone once there are many, so that none lives on for having been seen."""
+        if not isinstance(value, jax.Array | np.ndarray) or isinstance(value, jax.core.Tracer):
+            return value
+        if value.nbytes < LARGE or id(value) in self._held:
+            return value
+        if self._held_bytes + value.nbytes > HELD:
+            return abstract(value.shape, value.dtype)
+        self._held[id(value)] = value
+        self._held_bytes += value.nbytes
         return value
 
     def frame(self, frame: FrameType | None) -> FrameType | None:
@@ -156,7 +188,7 @@ class Recorder:
             return node.value
         known = self._latest.get((id(frame), node), MISSING)
         if known is not MISSING:
-            return known
+            return known if self._counts[self._numbers[node]] < MANY else MISSING
         if isinstance(node, ast.Tuple | ast.List | ast.Set):
             parts = [self.latest(e, frame) for e in node.elts]
             if any(p is MISSING for p in parts):

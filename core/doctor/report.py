@@ -13,7 +13,7 @@ from jax import tree_util
 
 from core.base.avals import LeafType, aval_of, path_name
 from core.base.outcome import RawError
-from core.base.places import Place, Span
+from core.base.places import Span
 from core.base.violation import Violation
 from core.contract.script_record import ScanSite
 from core.contract.trace import Raised
@@ -148,8 +148,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, complex):
         return [_plain(value.real), _plain(value.imag)]
     return value
-
-
-def where(place: Place | None) -> tuple[int, int]:
-    """Line and column for sorting; what has no place comes last."""
-    return (place.line, place.col) if isinstance(place, Span) else (1 << 30, 0)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -38,6 +39,7 @@ from core.doctor.recorder import Output, Recorder, flush
 from core.doctor.refused import RULE as RULE_X603
 from core.doctor.refused import refused
 from core.doctor.watch import Look, ScanWatch, guarded
+from core.runners.memo import one_check
 
 type Measures = Mapping[int | str, Measure]
 
@@ -133,13 +135,13 @@ def run_script(
     run = ScriptRun(record, watch.looks, problems=problems)
     program = prepare(source, recorder)
     recorder.names = program.names
-    with _x64_restored(record), recording(events), contextlib.redirect_stdout(printed):
+    with _x64_restored(record), recording(events), _captured(printed):
         with patched(recorder.replace) if prepare is trusted else contextlib.nullcontext():
             error = (_abstractly if abstract else _execute)(program, recorder, run)
         flush()
         record.names = {k: v for k, v in program.names.items() if not k.startswith("__") and k != "_probe_"}
         record.stdout = printed.text
-        with recorder.mute():
+        with recorder.mute(), one_check():
             record.failure = None if error is None else _failure(recorder, watch, error)
             if record.failure is not None:
                 record.refused = refused(record.failure.span, record.failure.error)
@@ -147,6 +149,14 @@ def run_script(
             _conclude(run, chosen, measures or {})
     run.program = program
     return run
+
+
+@contextmanager
+def _captured(printed: Output) -> Iterator[None]:
+    """What the script prints is kept; what it says on standard error, and warnings, would come once for each run of ours."""
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(Output(0)), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 @contextmanager

@@ -40,7 +40,7 @@ ALL = "all of them together run clean:"
 OPERAND = "      {operand}"
 AT = "{name}:{line}:{col}"
 BECAUSE = "second place"
-SCANS = "line {line}: scan of {length} steps, carry {carry}"
+SCANS = "line {line}: scan of {length} steps, {carry}"
 PRINTED = "printed"
 FOOT = "jax {jax}, flax {flax}, python {python}"
 NOT_READ = "not a script: {type}: {message}"
@@ -74,7 +74,7 @@ def as_text(checkup: Checkup, name: str, *, colour: bool = False) -> str:
 
 def _lines(checkup: Checkup, name: str, paint: Paint) -> Iterator[str]:
     report = checkup.report
-    lines = checkup.given.text.splitlines() if checkup.given.shifts else checkup.given.script.split("\n")
+    lines = checkup.given.lines
     yield paint(fill(HEAD, name=name, verdict=verdict(checkup)), "bold")
     for note in checkup.given.notes:
         yield paint(note, "dim")

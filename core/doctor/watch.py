@@ -26,7 +26,7 @@ from core.base.results import ScanResult
 from core.base.violation import Severity
 from core.contract import engine
 from core.contract.engine import Diagnosis, Found
-from core.contract.facts import ScanFacts
+from core.contract.facts import ScanFacts, scan_facts
 from core.contract.record import CellEvents, recording
 from core.contract.rule import Jax, Measure, Rule, Stage
 from core.contract.script_record import ScanSite
@@ -39,6 +39,7 @@ from core.doctor.cost import OverBudget, over_budget
 from core.doctor.locate import OURS, SIGNATURE, cell_places, scan_arguments, scan_places
 from core.doctor.recorder import Recorder, flush
 from core.doctor.still import undisturbed
+from core.runners.memo import one_check
 from core.runners.scan import pair_of, result_of
 
 #: How often a call of the same place, step and types is checked anew (a Python loop around a scan).
@@ -82,6 +83,7 @@ class ScanWatch:
         self._rules = rules
         self._measures = measures
         self._budget = budget
+        self._kept = 0
         self._checked: dict[Any, tuple[int, int]] = {}
         self._wrapped: dict[int, tuple[Any, Any]] = {}
 
@@ -97,7 +99,8 @@ class ScanWatch:
         except TypeError:
             return self.real(*args, **kwargs)
         bound.apply_defaults()
-        return self._look(frame, bound.arguments, hidden)
+        with one_check():
+            return self._look(frame, bound.arguments, hidden)
 
     # --- one call ---------------------------------------------------------------------------------------------------
 
@@ -120,7 +123,7 @@ class ScanWatch:
         look = Look(self._diagnose(site, engine.BEFORE_RUN))
         self.looks.append(look)
         self._afford(site, look)
-        if not _clean(look) or not recorder.valued or not small_enough(site.facts):
+        if not _clean(look) or not recorder.valued or not self._small_enough(site.facts):
             out = self._run(site, site.index, plain)
         elif given["unroll"] == 1 and type(given["unroll"]) is int:
             final, (ys, carries) = self._run(site, site.index, lambda: plain(self._stacking(given["step"])))
@@ -140,6 +143,14 @@ class ScanWatch:
         if found is not None:
             look.diagnosis = replace(look.diagnosis, found=(*look.diagnosis.found, found), reached=Stage.LIMIT)
             raise OverBudget
+
+    def _small_enough(self, facts: ScanFacts) -> bool:
+        """Whether all its carries may be kept beside those of the scans before it."""
+        count = kept_elements(facts)
+        if self._kept + count > LIMITS["kept"].value:
+            return False
+        self._kept += count
+        return True
 
     def _finish(self, site: ScanSite, look: Look) -> None:
         """The rules that want the trajectory."""
@@ -161,11 +172,15 @@ class ScanWatch:
 
     def nnx_scan(self) -> Callable[..., Any]:
         """``nnx.scan`` as the script calls it."""
-        return nnx_scan.wrapping(nnx.scan, self._nnx)
+        return nnx_scan.wrapping(nnx.scan, self._nnx_once)
+
+    def _nnx_once(self, *call: Any) -> Any:
+        with one_check():
+            return self._nnx(*call)
 
     def _nnx(self, made: Any, function: Any, options: dict[str, Any], args: Any, kwargs: Any) -> Any:
         recorder = self._recorder
-        frame = _caller(sys._getframe(2))
+        frame = _caller(sys._getframe(3))
         outside = recorder.muted or frame is None or frame.f_code.co_filename != recorder.source.filename
         described = None if outside or kwargs else nnx_scan.describe(function, options, args)
         if described is None or frame is None:
@@ -185,7 +200,7 @@ class ScanWatch:
         self._afford(site, look)
         out = self._run(site, site.index, lambda: made(*args))
         pair = (out[described.out], out[1 - described.out])
-        if _clean(look) and recorder.valued and not described.modules and small_enough(site.facts):
+        if _clean(look) and recorder.valued and not described.modules and self._small_enough(site.facts):
             self._finish(site, look)
         self._done(site, look, pair)
         return out
@@ -223,7 +238,7 @@ class ScanWatch:
             len(recorder.record.scans),
             node,
             call,
-            ScanFacts(call),
+            scan_facts(call),
             step,
             recorder.traced,
             arguments,
@@ -303,13 +318,10 @@ def _raises(found: Found) -> bool:
     return found.severity is Severity.ERROR and found.finding.silent is not True and found.rule.jax is not Jax.SILENT
 
 
-def small_enough(facts: ScanFacts) -> bool:
-    """Whether all its carries may be kept."""
-    length = facts.length
-    if length is None:
-        return False
+def kept_elements(facts: ScanFacts) -> int:
+    """How many elements all its carries have, init included."""
     carried = sum(t.aval.size for t in facts.carry_in if t.aval is not None)
-    return carried * (length + 1) <= LIMITS["kept"].value
+    return carried * ((facts.length or 0) + 1)
 
 
 def guarded(rules: Iterable[Rule], problems: list[tuple[str, Exception]]) -> tuple[Rule, ...]:

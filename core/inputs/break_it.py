@@ -31,13 +31,13 @@ BREAK_IT = (
     BreakIt(
         "rows",
         "a list of rows",
-        "xs is a Python list of array rows instead of one array: JAX scans its columns.",
-        {"step": "distance", "as_list": True},
+        "xs is a Python list of the steps instead of one array: JAX scans its columns.",
+        {"step": "distance", "as_list": True, "axes": "time"},
     ),
     BreakIt(
         "batch_major",
         "batch-major",
-        "xs has the examples first: the scan walks over people instead of time.",
+        "xs has the examples first: the scan walks over examples instead of time.",
         {
             "step": "running_sum",
             "source": "generate",

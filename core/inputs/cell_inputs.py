@@ -160,7 +160,8 @@ def places(inputs: CellInputs) -> Places:
         "in_features": "in_features",
         "hidden_features": "hidden_features",
         "batch": "batch",
-        "carry_shape": "batch",
+        # What initialize_carry was asked for is a matter of the carry: the batch input may be right all the while.
+        "carry_shape": "carry",
         "carry_rngs": "carry_seed",
         "carry": "carry",
         "input": "input",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Final
 
 import numpy as np
@@ -14,6 +15,9 @@ from core.runners.cell_formulas import KINDS
 
 #: Typed numbers up to here are written out.
 WRITTEN: Final = 64
+#: Longer lines are broken at a call's brackets: the panel that shows the program is no wider.
+WIDTH: Final = 38
+INDENT: Final = "    "
 
 IMPORTS: Final = "import jax.numpy as jnp\nfrom flax import nnx\n"
 IMPORT_JAX: Final = "import jax\n"
@@ -28,6 +32,9 @@ NUMBERS: Final = "{name} = jnp.array({numbers}, jnp.float32)"
 MANY: Final = "{name} = …  # the {count} typed numbers, float32{shape}"
 PAIR: Final = "carry = c, h"
 ZEROS: Final = "carry = {zeros}"
+ZERO_PAIR: Final = "c = h = {zeros}\ncarry = c, h"
+#: The mark of a line that goes.
+MINUS: Final = "−"
 STEP: Final = "new_carry, output = cell(carry, x)"
 CHANGES: Final = {
     ONE_ARRAY: "carry = carry[1]  # h alone",
@@ -39,12 +46,64 @@ CHANGES: Final = {
 def source(inputs: CellInputs) -> str:
     """The program; "" when an input cannot be read."""
     try:
-        lines = [_build(inputs), *_carry(inputs), _input(inputs), STEP]
+        lines = _lines(inputs)
     except UnreadableError:
         return ""
-    body = "\n".join(lines)
+    body = "\n".join(_broken(line) for line in lines)
     numpy = IMPORT_NUMPY if "np.random" in body else ""
     return (IMPORT_JAX if "jax.tree" in body else "") + IMPORTS + numpy + "\n" + body + "\n"
+
+
+def source_changes(before: CellInputs, after: CellInputs) -> tuple[tuple[str, str], ...]:
+    """The lines that differ between two programs: ``("−", line)`` goes, ``("+", line)`` comes, in order.
+
+    Statements are compared and written whole, on one line each. Empty where one cannot be read, or nothing differs.
+    """
+    try:
+        old, new = _lines(before), _lines(after)
+    except UnreadableError:
+        return ()
+    out: list[tuple[str, str]] = []
+    for what, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if what != "equal":
+            out += [(MINUS, line) for line in old[i:j]] + [("+", line) for line in new[k:m]]
+    return tuple(out)
+
+
+def _broken(line: str, indent: str = "") -> str:
+    """A statement as people write it: too long a call has its arguments on lines of their own, indented."""
+    whole = indent + line
+    start = line.find("(")
+    if len(whole) <= WIDTH or start < 0 or "#" in line:
+        return whole
+    arguments = _arguments(line[start:])
+    while arguments is None and (start := line.find("(", start + 1)) >= 0:
+        arguments = _arguments(line[start:])  # a call on what a call returned: the last bracket counts
+    if not arguments or arguments == [""]:
+        return whole
+    head, inner = indent + line[: start + 1], indent + INDENT
+    together = inner + ", ".join(arguments)
+    if len(together) <= WIDTH:
+        return "\n".join((head, together, indent + ")"))
+    return "\n".join((head, *(_broken(one, inner) + "," for one in arguments), indent + ")"))
+
+
+def _arguments(text: str) -> list[str] | None:
+    """The arguments of ``(a, b)``; None when its first bracket closes before the end."""
+    depth, begun = 0, 1
+    out: list[str] = []
+    for at, letter in enumerate(text):
+        depth += (letter in "([") - (letter in ")]")
+        if depth == 0:
+            return [*out, text[begun:at].strip()] if at == len(text) - 1 else None
+        if depth == 1 and letter == ",":
+            out.append(text[begun:at].strip())
+            begun = at + 1
+    return None
+
+
+def _lines(inputs: CellInputs) -> list[str]:
+    return "\n".join([_build(inputs), *_carry(inputs), _input(inputs), STEP]).split("\n")
 
 
 def _build(inputs: CellInputs) -> str:
@@ -56,7 +115,7 @@ def _carry(inputs: CellInputs) -> list[str]:
     pair = KINDS[inputs.cell].pair
     if inputs.break_carry == TOO_WIDE:
         zeros = f"jnp.zeros(({inputs.batch}, {inputs.hidden_features + 1}))"
-        return [fill(ZEROS, zeros=f"{zeros}, {zeros}" if pair else zeros)]
+        return [fill(ZERO_PAIR if pair else ZEROS, zeros=zeros)]
     if inputs.carry == "typed":
         made = [_numbers(inputs, name if pair else "carry", f"carry_{name}") for name in KINDS[inputs.cell].parts]
         made += [PAIR] if pair else []

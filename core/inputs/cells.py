@@ -15,6 +15,7 @@ from core.inputs.parse import (
     parse_sequence,
     read_number,
     row_cells,
+    unquoted,
 )
 
 #: A row of cells for each step; a sequence of scalars has one cell a step.
@@ -48,7 +49,7 @@ def _rows(text: str) -> Cells | None:
     """The cells of lines; None when they differ in length."""
     if len(text) > MAX_STEPS * MAX_WIDTH * 40:
         return None
-    rows = [[cell.strip('"') for _, cell in row_cells(line)] for line in text.splitlines() if line.strip()]
+    rows = [[unquoted(cell) for _, cell in row_cells(line)] for line in text.splitlines() if line.strip()]
     if len({len(row) for row in rows}) > 1:
         return None
     return [[cell] for cell in rows[0]] if len(rows) == 1 else rows

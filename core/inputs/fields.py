@@ -21,6 +21,8 @@ VERSION_NAME = "v"
 type Value = str | int | float | bool
 
 UNKNOWN = "The link names “{name}”, which this page does not have; it was left out."
+UNKNOWN_MANY = "{count} unknown settings in the link were ignored: {names}{more}."
+REPEATED = "The link gives “{name}” {count} times; the last one counts."
 REFUSED = "{label}: the link says “{value}”, but {reason}. The default is used."
 TOO_LONG = "{count} characters are more than a link may hold here ({limit})"
 NOT_AN_OPTION = "that is none of its choices"
@@ -33,6 +35,8 @@ OTHER_VERSION = "The link was made by another version ({value}); what it says wa
 LINK_TOO_LONG = "This state needs {count} characters, more than a link holds ({limit}): the address does not carry it."
 #: How much of a refused value is said back.
 _SHOWN = 24
+#: How many unknown names of a link are said back.
+_NAMED = 3
 
 
 class Kind(enum.StrEnum):
@@ -61,6 +65,8 @@ class InputField:
         label: the words on its label.
         options: for a choice, the values it can have.
         low, high: for numbers, the closed bounds; None is unbounded.
+        least: the lower bound of a link, where the page itself answers what is below it.
+        limit: the upper bound as a refusal names it, where a rule allows less than `high`.
         max_chars: for text, how many characters a link may give it.
     """
 
@@ -72,6 +78,8 @@ class InputField:
     options: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
+    least: float | None = None
+    limit: float | None = None
     max_chars: int = 200
 
     def format(self, value: Value) -> str:
@@ -97,7 +105,10 @@ class InputField:
             if text not in {"0", "1"}:
                 raise RefusedError(fill(NOT_A_FLAG))
             return text == "1"
-        return self.check(_number(text, whole=self.kind is Kind.WHOLE))
+        number = _number(text, whole=self.kind is Kind.WHOLE)
+        if self.least is not None:
+            self._check_bounds(float(number), self.least)
+        return self.check(number)
 
     def check(self, value: Value) -> Value:
         """The value itself when this input can have it.
@@ -117,16 +128,16 @@ class InputField:
             case Kind.NUMBER if isinstance(value, (bool, str)) or not math.isfinite(value):
                 raise RefusedError(fill(NOT_A_NUMBER))
         if self.kind in (Kind.WHOLE, Kind.NUMBER):
-            self._check_bounds(float(value))
+            self._check_bounds(float(value), self.low)
         return value
 
-    def _check_bounds(self, value: float) -> None:
-        low, high = self.low, self.high
+    def _check_bounds(self, value: float, low: float | None) -> None:
+        high = self.high
         if (low is None or value >= low) and (high is None or value <= high):
             return
         if high is None:
             raise RefusedError(fill(BELOW, low=low))
-        raise RefusedError(fill(OUTSIDE, low=low, high=high))
+        raise RefusedError(fill(OUTSIDE, low=low, high=high if self.limit is None else self.limit))
 
 
 def _number(text: str, *, whole: bool) -> int | float:
@@ -222,18 +233,30 @@ class FieldTable:
         by_url = {field.url: field for field in self.fields}
         if params.get(VERSION_NAME, VERSION) != VERSION:
             refused.append(fill(OTHER_VERSION, value=shorten(params[VERSION_NAME])))
+        unknown = []
         for name, text in params.items():
             if name == VERSION_NAME:
                 continue
             if name not in by_url:
-                refused.append(fill(UNKNOWN, name=shorten(name)))
+                unknown.append(shorten(name))
                 continue
             field = by_url[name]
             try:
                 values[field.name] = field.parse(text)
             except RefusedError as reason:
                 refused.append(fill(REFUSED, label=field.label, value=shorten(text), reason=reason))
+        if len(unknown) > 1:
+            names, more = ", ".join(unknown[:_NAMED]), " and others" if len(unknown) > _NAMED else ""
+            refused.append(fill(UNKNOWN_MANY, count=len(unknown), names=names, more=more))
+        elif unknown:
+            refused.append(fill(UNKNOWN, name=unknown[0]))
         return Read(values, tuple(refused))
+
+
+def repeated(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """A sentence for each name that a link gives more than once."""
+    many = [(name, count) for name, count in counts.items() if count > 1]
+    return tuple(fill(REPEATED, name=shorten(name), count=count) for name, count in many[:_NAMED])
 
 
 def shorten(text: str, shown: int = _SHOWN) -> str:

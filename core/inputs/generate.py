@@ -24,21 +24,34 @@ DOES_NOT_FIT = "A {name} of this length does not fit {dtype}: it reaches {value}
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """One formula: its id, the words on its label, and x as a function of t and of the column j (feature or example)."""
+    """One formula: its id, the words on its label, x as a function of t and of the column j, and of t alone.
+
+    Attributes:
+        formula: with columns (features, examples, or both, counted by j in C order).
+        plain: for a sequence of numbers.
+        seeded: whether the seed matters.
+    """
 
     id: str
     label: str
     formula: str
+    plain: str
+    seeded: bool = False
 
 
+_NOISE = "{x} drawn from a standard normal distribution, by the seed"
+#: How x is written by the axes that there are, and what j counts where there are two more than time.
+_X = {(): "x[t]", ("batch",): "x[t, j]", ("features",): "x[t, j]", ("batch", "features"): "x[t, b, f]"}
+_X_BATCH_FIRST = {("batch",): "x[j, t]", ("batch", "features"): "x[b, t, f]"}
+COUNTS = "{formula}, with j = {features}·b + f"
 #: Columns differ, so that mixed-up axes show in the numbers.
 GENERATORS = (
-    Generator("ramp", "ramp", "x[t, j] = t + 1 + 10·j"),
-    Generator("ones", "ones", "x[t, j] = 1"),
-    Generator("sine", "sine", "x[t, j] = sin(2π·t/16 + j·π/4)"),
-    Generator("impulse", "impulse", "x[t, j] = 1 at t = j, else 0"),
-    Generator("alternating", "alternating", "x[t, j] = (−1)^(t + j)"),
-    Generator("noise", "seeded noise", "x[t, j] drawn from a standard normal distribution, by the seed"),
+    Generator("ramp", "ramp", "{x} = t + 1 + 10·j", "{x} = t + 1"),
+    Generator("ones", "ones", "{x} = 1", "{x} = 1"),
+    Generator("sine", "sine", "{x} = sin(2π·t/16 + j·π/4)", "{x} = sin(2π·t/16)"),
+    Generator("impulse", "impulse", "{x} = 1 at t = j, else 0", "{x} = 1 at t = 0, else 0"),
+    Generator("alternating", "alternating", "{x} = (−1)^(t + j)", "{x} = (−1)^t"),
+    Generator("noise", "seeded noise", _NOISE, _NOISE, seeded=True),
 )
 
 _FORMULAS: dict[str, Formula] = {
@@ -79,6 +92,27 @@ def generate(
         j = np.arange(math.prod(columns))[None, :]
         values = _FORMULAS[name](t, j).reshape(shape)
     return _cast(values, kind, name, dtype)
+
+
+def generator_of(name: str) -> Generator:
+    """The generator with this id.
+
+    Raises:
+        KeyError: there is none.
+    """
+    for generator in GENERATORS:
+        if generator.id == name:
+            return generator
+    raise KeyError(name)
+
+
+def formula_of(name: str, batch: int, features: int, *, batch_first: bool = False) -> str:
+    """The formula as it holds for these axes: j counts the columns, over examples and features in C order."""
+    generator = generator_of(name)
+    axes = tuple(axis for axis, size in (("batch", batch), ("features", features)) if size)
+    x = (_X_BATCH_FIRST if batch_first and batch else _X)[axes]
+    text = fill(generator.formula if axes else generator.plain, x=x)
+    return fill(COUNTS, formula=text, features=features) if len(axes) == 2 and "j" in text else text
 
 
 def _cast(values: np.ndarray[Any, Any], kind: np.dtype[Any], name: str, dtype: str) -> np.ndarray[Any, Any]:

@@ -28,11 +28,15 @@ DTYPES = ("float32", "int32", "bool", "bfloat16", "float16", "int8")
 #: Axes of one typed array.
 MAX_AXES = 4
 _LONGEST_NUMBER = 40
+#: What Windows programs write before a CSV file; it is no part of the first number.
+_BYTE_ORDER_MARK = "\ufeff"
 
 NO_NUMBER = "“{text}” is no number"
 EMPTY_CELL = "there is no number here"
 NOTHING = "Nothing is typed: give a number, or a list such as [0, 0]."
 RAGGED = "has {got} numbers, but the first one has {want}"
+RAGGED_ONE = "has 1 number, but the first one has {want}"
+RAGGED_SHAPE = "has shape {got}, but the first one has {want}"
 RAGGED_MIX = "a number and a list stand side by side"
 TOO_DEEP = "more than {limit} lists within each other"
 UNCLOSED = "a bracket is never closed"
@@ -46,9 +50,13 @@ NOT_WHOLE = "{value} is no whole number, and the dtype is {dtype}"
 NOT_FINITE = "{value} has no value in {dtype}"
 NOT_BOOL = "{value} is neither 0, 1, true nor false, and the dtype is bool"
 DOES_NOT_FIT = "{value} does not fit {dtype} ({low} to {high})"
+#: How an array without elements is written, where empty lists do not have its shape.
+NO_ELEMENTS = "zeros({shape})"
 AT_CHARACTER = "Row {row}, column {column}, character {character}: {reason}."
 AT_ROW = "Row {row}: {reason}."
 AT_INDEX = "At index {index}: {reason}."
+AT_STEP = "At t = {t}: {reason}."
+AT_STEP_INDEX = "At t = {t}, index {index}: {reason}."
 
 _NUMBER = re.compile(
     r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|[+-]?(?:nan|inf(?:inity)?)|true|false", re.IGNORECASE | re.A
@@ -116,12 +124,17 @@ def _checked(text: str) -> str:
     limit = LIMITS["typed_text"].value
     if len(text) > limit:
         raise UnreadableError(fill(TOO_LONG, count=len(text), limit=limit))
-    return text.replace("−", "-")
+    return text.removeprefix(_BYTE_ORDER_MARK).replace("−", "-")
+
+
+def unquoted(text: str) -> str:
+    """What stands between quotation marks, as CSV files put them around a cell; a lone one stays."""
+    return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] == '"' else text
 
 
 def read_number(text: str) -> Number | None:
     """The number that a text is, or None. Whole numbers stay exact."""
-    text = text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] == '"' else text  # as CSV files quote
+    text = unquoted(text)
     if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
         return None
     low = text.lower()
@@ -141,7 +154,7 @@ def _parse_rows(text: str) -> list[list[Number]]:
         for column, (start, cell) in enumerate(row_cells(line), 1):
             value = read_number(cell)
             if value is None:
-                reason = fill(NO_NUMBER, text=shorten(cell.strip('"'))) if cell else fill(EMPTY_CELL)
+                reason = fill(NO_NUMBER, text=shorten(unquoted(cell))) if cell else fill(EMPTY_CELL)
                 raise UnreadableError(
                     fill(AT_CHARACTER, row=line_number, column=column, character=start + 1, reason=reason)
                 )
@@ -150,7 +163,7 @@ def _parse_rows(text: str) -> list[list[Number]]:
         if count > limit:
             raise UnreadableError(fill(TOO_MANY, count=_count_numbers(text), limit=limit))
         if rows and len(row) != len(rows[0]):
-            raise UnreadableError(fill(AT_ROW, row=line_number, reason=fill(RAGGED, got=len(row), want=len(rows[0]))))
+            raise UnreadableError(fill(AT_ROW, row=line_number, reason=_ragged(len(row), len(rows[0]))))
         rows.append(row)
     return [[value] for value in rows[0]] if len(rows) == 1 else rows
 
@@ -233,7 +246,7 @@ def _read_lists(text: str) -> Nested:
         else:
             value = read_number(piece)
             if value is None:
-                raise _at(text, at, fill(NO_NUMBER, text=shorten(piece.strip('"'))))
+                raise _at(text, at, fill(NO_NUMBER, text=shorten(unquoted(piece))))
             count += 1
             if count > limit:
                 raise UnreadableError(fill(TOO_MANY, count=_count_numbers(text), limit=limit))
@@ -262,10 +275,21 @@ def _shape(nested: Nested, index: tuple[int, ...]) -> tuple[int, ...]:
     shapes = [_shape(part, (*index, i)) for i, part in enumerate(nested)]
     for i, shape in enumerate(shapes):
         if shape != shapes[0]:
-            mixed = not shape or not shapes[0]
-            reason = fill(RAGGED_MIX) if mixed else fill(RAGGED, got=shape[0], want=shapes[0][0])
-            raise UnreadableError(_at_index((*index, i), reason))
+            raise UnreadableError(_at_index((*index, i), _difference(shape, shapes[0])))
     return (len(nested), *(shapes[0] if shapes else ()))
+
+
+def _difference(got: tuple[int, ...], want: tuple[int, ...]) -> str:
+    """What tells a list of shape `got` from the first one beside it."""
+    if not got or not want:
+        return fill(RAGGED_MIX)
+    if len(got) == len(want) == 1:
+        return _ragged(got[0], want[0])
+    return fill(RAGGED_SHAPE, got=got, want=want)
+
+
+def _ragged(got: int, want: int) -> str:
+    return fill(RAGGED_ONE, want=want) if got == 1 else fill(RAGGED, got=got, want=want)
 
 
 def _at_index(index: tuple[int, ...], reason: str) -> str:
@@ -282,11 +306,16 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
 
 
-def to_array(numbers: Numbers, dtype: str) -> np.ndarray[Any, Any]:
+def to_array(numbers: Numbers, dtype: str, *, steps: bool = False) -> np.ndarray[Any, Any]:
     """The array of `numbers.shape` in `dtype`.
 
     A whole number that needs more than int32 stays int64 on the host: handing that to JAX cuts it, which is what would
     happen to anybody (rule N504 says so). Everything else that does not fit is refused.
+
+    Args:
+        numbers: what was typed.
+        dtype: one of `DTYPES`.
+        steps: the leading axis is that of the steps: a message names t.
 
     Raises:
         UnreadableError: a number has no value in that dtype; the message has its index.
@@ -299,11 +328,23 @@ def to_array(numbers: Numbers, dtype: str) -> np.ndarray[Any, Any]:
         reason = misfit(value, dtype)
         if reason:
             index = tuple(int(i) for i in np.unravel_index(position, numbers.shape)) if numbers.shape else ()
-            raise UnreadableError(_at_index(index, reason) if index else reason[0].upper() + reason[1:] + ".")
+            raise UnreadableError(place_in(index, reason, steps))
     if dtype == "int32" and any(not -(2**31) <= value < 2**31 for value in flat):
         kind = np.dtype(np.int64)
     with np.errstate(over="ignore"):  # 1e39 is inf in float32, as it is for JAX; N501 says so
         return np.asarray(flat, dtype=np.float64 if kind.kind in "fV" else kind).astype(kind).reshape(numbers.shape)
+
+
+def place_in(index: tuple[int, ...], reason: str, steps: bool) -> str:
+    """The sentence with the index of the number that the reason is about; in a sequence the first one is its t."""
+    if not index:
+        return reason[0].upper() + reason[1:] + "."
+    rest = ", ".join(map(str, index[1:] if steps else index))
+    if not steps:
+        return fill(AT_INDEX, index=rest, reason=reason)
+    return (
+        fill(AT_STEP_INDEX, t=index[0], index=rest, reason=reason) if rest else fill(AT_STEP, t=index[0], reason=reason)
+    )
 
 
 def _leaves(nested: Nested) -> Iterator[Number]:
@@ -325,9 +366,10 @@ def misfit(value: Number, dtype: str) -> str:
         return fill(NOT_FINITE, value=value, dtype=dtype)
     if value != int(value):
         return fill(NOT_WHOLE, value=value, dtype=dtype)
-    bits = 64 if dtype == "int32" else kind.itemsize * 8
-    low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
-    return "" if low <= value <= high else fill(DOES_NOT_FIT, value=int(value), dtype=dtype, low=low, high=high)
+    held, info = np.iinfo(np.int64 if dtype == "int32" else kind), np.iinfo(kind)
+    if held.min <= value <= held.max:
+        return ""
+    return fill(DOES_NOT_FIT, value=int(value), dtype=dtype, low=info.min, high=info.max)
 
 
 # --- array -> text --------------------------------------------------------------------------------------------------
@@ -350,6 +392,8 @@ def format_number(value: Any) -> str:
 def format_sequence(values: Any) -> str:
     """Numbers as a person would type them: one line of scalars, a line a row, or nested lists; read back the same."""
     array = np.asarray(values)
+    if array.size == 0 and array.ndim > 1:
+        return fill(NO_ELEMENTS, shape=", ".join(map(str, array.shape)))  # empty brackets would lose the other axes
     if array.ndim == 1 and array.size:
         return ", ".join(map(format_number, array))
     if array.ndim == 2 and array.shape[0] > 1 and array.shape[1] > 1:

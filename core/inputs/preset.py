@@ -77,6 +77,17 @@ def init_texts(step: Step, x: Aval | None, params: Mapping[str, float]) -> tuple
     return tuple(leaf_text(leaf) for leaf in tree_util.tree_leaves(step.init(x, params)))
 
 
+def init_opening_texts(step: Step, params: Mapping[str, float]) -> tuple[LeafText, ...]:
+    """The same for the x that the step opens with."""
+    x = x_aval(step.opening_xs()) if takes_numbers(step) else None
+    return init_texts(step, x, params)
+
+
+def opening_width(step: Step) -> int:
+    """How many numbers a row has, for a step whose x is a row; 0 for any other (no such axis is generated)."""
+    return np.shape(step.xs)[-1] if step.x is XKind.VECTOR else 0
+
+
 def leaf_text(leaf: Any) -> LeafText:
     """A leaf as a person would type it: ``0.`` for a Python float, ``zeros(64, 3)`` for a long constant."""
     aval = aval_of(leaf)
@@ -89,6 +100,8 @@ def leaf_text(leaf: Any) -> LeafText:
 
 
 def _array_text(array: np.ndarray[Any, Any]) -> str:
+    if array.size == 0 and array.ndim > 1:
+        return format_sequence(array)
     if array.size <= _LONG or not bool((array == array.flat[0]).all()):
         return format_leaf(array)
     shape, value = ", ".join(map(str, array.shape)), array.flat[0]

@@ -78,6 +78,19 @@ def _reverse(repair: Repair, _: Values) -> Edit | None:
     return {"reverse": bool(repair.value)}
 
 
+def _size(name: str) -> Callable[[Repair, Values], Edit | None]:
+    """T, B or F brought down to its limit, where it is an input that counts and is over it."""
+
+    def translate(repair: Repair, values: Values) -> Edit | None:
+        step, size = step_of(values["step"]), int(repair.value)
+        if name == "length" and step.x is XKind.NONE:
+            return {"length_argument": str(size)}
+        counts = name == "length" or (values["source"] == "generate" and takes_numbers(step))
+        return {name: size} if counts and int(values[name]) > size else None
+
+    return translate
+
+
 def _xs_dtype(repair: Repair, _: Values) -> Edit | None:
     return {"dtype": str(repair.value)} if repair.value in DTYPES else None
 
@@ -199,6 +212,7 @@ _BY_KIND: Mapping[str, Callable[[Repair, Values], Edit | None]] = {
     "xs_item": _xs,
     "xs_shape": _xs,
     "xs_value": _xs,
+    **{f"size_{name}": _size(name) for name in ("length", "batch", "features")},
     "length": _argument("length_argument"),
     "unroll": _argument("unroll"),
     "reverse": _reverse,

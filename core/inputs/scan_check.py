@@ -15,6 +15,7 @@ from core.contract.facts import ScanFacts
 from core.contract.subject import ScanCall
 from core.contract.trace import Raised
 from core.inputs.fields import Value
+from core.inputs.needs import misfits
 from core.inputs.scan_bench import ScanBench
 from core.inputs.scan_inputs import Built, build, from_values
 from core.steps.step import Step
@@ -75,6 +76,11 @@ def evaluate(values: Mapping[str, Value]) -> Checked:
     if not isinstance(facts, ScanFacts):
         raise TypeError(facts)
     result = _result(report, facts)
+    found = misfits(values, built.call) if report.error is not None and report.outcome is Outcome.ERROR else ()
+    if found:
+        problems = tuple((misfit.field, misfit.sentence) for misfit in found)
+        mends = tuple(misfit.mend for misfit in found if misfit.mend is not None)
+        return Checked(values, step, Built(None, problems, built.hints, mends, misfit=True))
     fix_all = engine.fix_all(built.call, bench) if len(report.broken) > 1 else None
     return Checked(values, step, built, report, result, tuple(leaf_rows(facts)), fix_all)
 

@@ -8,7 +8,7 @@ can name the place of a bad one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -18,8 +18,17 @@ from core.base.limits import LIMITS
 from core.base.text import fill
 from core.inputs.fields import FieldTable, InputField, Kind, Value
 from core.inputs.generate import GENERATORS
-from core.inputs.parse import DTYPES, UnreadableError, format_sequence, parse_sequence
-from core.inputs.preset import LeafText, init_leaves, init_texts, opening_numbers, step_of, takes_numbers
+from core.inputs.parse import DTYPES, UnreadableError, format_sequence, parse_leaf, parse_sequence
+from core.inputs.preset import (
+    LeafText,
+    init_leaves,
+    init_opening_texts,
+    init_texts,
+    opening_numbers,
+    opening_width,
+    step_of,
+    takes_numbers,
+)
 from core.steps.library import DEFAULT, STEPS
 from core.steps.step import Step, XKind
 
@@ -52,8 +61,8 @@ LABELS = {
 def scan_fields(values: Mapping[str, object]) -> FieldTable:
     """The table for some values: of their step, with the init that this step starts from for such an xs.
 
-    What is missing counts as by default. Where xs cannot be read (or is over a limit), the init that stands there is
-    taken for the default: nothing may jump while a number is being mended.
+    What is missing counts as by default. Where xs cannot be read (or is over a limit), an init that followed it
+    stays the default: nothing may jump while a number is being mended.
     """
     step = step_of(values.get("step", DEFAULT.id))
     fixed = FieldTable(PAGE, (*_fixed_fields(step), *_param_fields(step)))
@@ -83,7 +92,7 @@ def _fixed_fields(step: Step) -> tuple[InputField, ...]:
         _text("numbers", "x", opening_numbers(step), link),
         _choice("generator", "gen", tuple(g.id for g in GENERATORS), "ramp"),
         _whole("length", "T", step.length, MOST),
-        _whole("features", "F", 0, MOST),
+        _whole("features", "F", opening_width(step), MOST),
         _whole("batch", "B", 0, MOST),
         _choice("axes", "axes", AXES, "unsaid"),
         _choice("dtype", "dt", DTYPES, step.dtype),
@@ -104,7 +113,11 @@ def _text(name: str, url: str, default: str, max_chars: int) -> InputField:
 
 
 def _whole(name: str, url: str, default: int, high: int) -> InputField:
-    return InputField(name, url, Kind.WHOLE, default, fill(LABELS[name]), low=0, high=high)
+    limit = LIMITS["length"].value if name == "length" else None
+    if name == "seed":
+        return InputField(name, url, Kind.WHOLE, default, fill(LABELS[name]), low=0, high=high)
+    # A size below 0 reaches the page, which says so under it; the control itself would say nothing.
+    return InputField(name, url, Kind.WHOLE, default, fill(LABELS[name]), low=-MOST, high=high, least=0, limit=limit)
 
 
 def _flag(name: str, url: str) -> InputField:
@@ -129,17 +142,11 @@ def _param_fields(step: Step) -> tuple[InputField, ...]:
 def _init_fields(step: Step, complete: Mapping[str, Value], given: Mapping[str, object]) -> Iterator[InputField]:
     leaves = init_leaves(step)
     texts = _opening_texts(step, complete)
-    for index, leaf in enumerate(leaves):
+    if texts is None:
+        texts = _likely_texts(step, complete, [given.get(leaf.name) for leaf in leaves])
+    for leaf, opened in zip(leaves, texts, strict=True):
         url = "init" if leaf.name == "init" else "i." + leaf.name.removeprefix("init_")
-        text, dtype, weak = (
-            (texts[index].text, texts[index].dtype, texts[index].weak)
-            if texts is not None
-            else (
-                given.get(leaf.name, ""),
-                given.get(f"{leaf.name}_dtype", DTYPES[0]),
-                given.get(f"{leaf.name}_weak", False),
-            )
-        )
+        text, dtype, weak = opened.text, opened.dtype, opened.weak
         dtype_label, weak_label = fill(LABEL_INIT_DTYPE, label=leaf.label), fill(LABEL_INIT_WEAK, label=leaf.label)
         yield InputField(leaf.name, url, Kind.TEXT, str(text), leaf.label, max_chars=LIMITS["url_text"].value)
         yield InputField(f"{leaf.name}_dtype", f"{url}.dt", Kind.CHOICE, str(dtype), dtype_label, options=DTYPES)
@@ -148,7 +155,7 @@ def _init_fields(step: Step, complete: Mapping[str, Value], given: Mapping[str, 
 
 def _opening_texts(step: Step, complete: Mapping[str, Value]) -> tuple[LeafText, ...] | None:
     """The step's own init for the xs that these values mean; None where that is not known or over a limit."""
-    x = _x_type(step, complete)
+    x = x_type(step, complete)
     if x is None and takes_numbers(step):
         return None
     if x is not None and x.size > LIMITS["elements"].value:
@@ -156,11 +163,40 @@ def _opening_texts(step: Step, complete: Mapping[str, Value]) -> tuple[LeafText,
     return init_texts(step, x, step_params(step, complete))
 
 
-def _x_type(step: Step, values: Mapping[str, Any]) -> Aval | None:
+def _likely_texts(step: Step, complete: Mapping[str, Value], given: Sequence[object]) -> tuple[LeafText, ...]:
+    """The step's own init where x is not known: for an x that what stands in init may have been opened for.
+
+    So an init that followed xs stays while xs is being mended, and one that was typed is known as such; for what
+    stands nowhere (a link says nothing of it), the x that the step opens with.
+    """
+    params, dtype = step_params(step, complete), str(complete["dtype"])
+    first = init_opening_texts(step, params)
+    likely = [first, *(init_texts(step, Aval(shape, dtype), params) for shape in _shapes_of(given))]
+    out = []
+    for index, text in enumerate(given):
+        same = [texts[index] for texts in likely if texts[index].text == text]
+        out.append(same[0] if same else first[index])
+    return tuple(out)
+
+
+def _shapes_of(given: Sequence[object]) -> Iterator[tuple[int, ...]]:
+    """Shapes of x that leaves with these texts may belong to: their own, or that of their rows."""
+    for text in given:
+        try:
+            shape = parse_leaf(str(text)).shape
+        except UnreadableError:
+            continue
+        if math.prod(shape) <= LIMITS["elements"].value:
+            yield from (shape, shape[1:])
+
+
+def x_type(step: Step, values: Mapping[str, Any]) -> Aval | None:
     """The type of one x, found without making the sequence."""
     if not takes_numbers(step):
         return None
     if values["source"] == "generate":
+        if min(values["length"], values["batch"], values["features"]) < 0:
+            return None
         shape = layout(values["length"], values["batch"], values["features"], values["axes"])
     else:
         shape = _typed_shape(values) or ()
@@ -180,12 +216,16 @@ def step_params(step: Step, values: Mapping[str, Any]) -> dict[str, float]:
     return {p.name: values[f"param_{p.name}"] for p in step.params}
 
 
-def settle(values: Mapping[str, Value]) -> dict[str, Value]:
-    """The same values with T as many as there are rows, where xs is typed: the numbers count, T follows them."""
+def settle(values: Mapping[str, Value], *, asked: bool = True) -> dict[str, Value]:
+    """The same values with T as many as there are rows, where xs is typed: the numbers count, T follows them.
+
+    `asked`: somebody may have asked for the T that stands there; else it only followed earlier numbers.
+    """
     out = dict(values)
     shape = _typed_shape(values)
     # A T for which so many numbers cannot be typed stays as it was asked for: rule X601 answers it.
-    if shape and not too_many(int(out["length"]), shape):
+    # So does one below 0: it is said to be no length.
+    if shape and not (asked and (int(out["length"]) < 0 or too_many(int(out["length"]), shape))):
         out["length"] = shape[0]
     return out
 
@@ -203,7 +243,7 @@ def follow(before: Mapping[str, Value], edits: Mapping[str, Value]) -> dict[str,
     """
     old, merged = scan_fields(before), {**before, **edits}
     if "length" in edits and "numbers" not in edits and merged["source"] != "generate":
-        merged["numbers"] = resized(str(merged["numbers"]), int(merged["length"]))
+        merged["numbers"] = resized(str(merged["numbers"]), int(merged["length"]))[0]
         edits = {**edits, "numbers": merged["numbers"]}
     another = merged["step"] != before["step"]
     if another and takes_numbers(step_of(before["step"])) != takes_numbers(step_of(merged["step"])):
@@ -220,7 +260,7 @@ def follow(before: Mapping[str, Value], edits: Mapping[str, Value]) -> dict[str,
             untouched = known and before[field.name] == old.field(field.name).default
             if field.name not in edits and (untouched or not known or (own and another)):
                 merged[field.name] = field.default
-    return settle(new.complete(merged))
+    return settle(new.complete(merged), asked="length" in edits or "numbers" not in edits)
 
 
 _XS = frozenset({"source", "numbers", "length", "dtype", "features", "batch", "axes", "as_list", "length_argument"})
@@ -236,13 +276,23 @@ def _typed_shape(values: Mapping[str, Value]) -> tuple[int, ...] | None:
         return None
 
 
-def resized(numbers: str, length: int) -> str:
-    """Typed numbers with `length` rows: cut, or repeated from the start. As they were when that cannot be."""
+def resized(numbers: str, length: int, rest: Sequence[Any] = ()) -> tuple[str, tuple[Any, ...]]:
+    """Typed numbers with `length` rows, and the rows that were cut off: those of `rest` come back, then come zeros.
+
+    As they were when that cannot be.
+    """
+    if length < 0:
+        return numbers, tuple(rest)
     try:
         parsed = parse_sequence(numbers)
     except UnreadableError:
-        return numbers
-    if not parsed.shape or parsed.filled or too_many(length, parsed.shape):
-        return numbers
-    rows: Any = parsed.nested if parsed.shape[0] else [1]
-    return format_sequence(np.asarray([rows[i % len(rows)] for i in range(length)], dtype=object))
+        return numbers, ()
+    typed: Any = parsed.nested
+    whole = parsed.shape and not parsed.filled and not too_many(length, parsed.shape)
+    if not whole or not isinstance(typed, list):
+        return numbers, ()
+    rows = [*typed, *(row for row in rest if not typed or np.shape(row) == parsed.shape[1:])]
+    zero = np.zeros(np.shape(rows[0]) if rows else (), int).tolist()
+    rows += [zero] * (length - len(rows))
+    text = format_sequence(np.asarray(rows[:length], dtype=object)) if length else ""
+    return text, tuple(rows[length:])

@@ -18,16 +18,19 @@ from core.base.avals import abstract
 from core.base.limits import LIMITS
 from core.base.places import Field, Places
 from core.base.text import fill
+from core.base.violation import FieldEdit
 from core.contract.subject import ScanCall
 from core.inputs.cells import cell_problem, split_cells
 from core.inputs.fields import Value
 from core.inputs.generate import generate
 from core.inputs.parse import (
+    DOES_NOT_FIT,
     Numbers,
     UnreadableError,
     numpy_dtype,
     parse_leaf,
     parse_sequence,
+    place_in,
     to_array,
 )
 from core.inputs.preset import (
@@ -42,6 +45,8 @@ from core.steps.library import right_of
 from core.steps.step import Step, XKind, step_keys, x_aval
 
 ONLY_NUMBERS_ARE_WEAK = "Only a single number can be weak (a Python number): a list of numbers makes a strong array."
+BELOW_ZERO = "{label} must be 0 or more."
+WEAK_TOO_LARGE = "A Python number becomes int32 here, and {value} does not fit it ({low} to {high})."
 ONLY_PYTHON_TYPES_ARE_WEAK = "Python has no {dtype}: only float32, int32 and bool can be weak."
 
 
@@ -91,6 +96,15 @@ class ScanInputs:
     length_argument: str
 
 
+@dataclass(frozen=True, slots=True)
+class Mend:
+    """A button under an input that puts it right: the input's field, the words on it, what it sets."""
+
+    field: str
+    title: str
+    edit: FieldEdit
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Built:
     """The call that some inputs mean, or why they mean none.
@@ -99,11 +113,15 @@ class Built:
         call: None when an input could not be read.
         problems: (field name, sentence) of each input that could not.
         hints: (field name, sentence) of each input that is not used as it stands.
+        mends: what puts inputs right that could be read and that the step cannot take.
+        misfit: the problems are of that kind.
     """
 
     call: ScanCall | None
     problems: tuple[tuple[str, str], ...] = ()
     hints: tuple[tuple[str, str], ...] = ()
+    mends: tuple[Mend, ...] = ()
+    misfit: bool = False
 
 
 def from_values(values: Mapping[str, Value]) -> ScanInputs:
@@ -132,8 +150,11 @@ def build(inputs: ScanInputs) -> Built:
     problems: list[tuple[str, str]] = []
     hints: list[tuple[str, str]] = []
     array: Any = None
+    problems += [(name, fill(BELOW_ZERO, label=fill(LABELS[name]))) for name in _below_zero(inputs)]
     try:
-        array = _xs(inputs)
+        array = None if problems else _xs(inputs)
+        if inputs.as_list and array is not None:
+            _check_list(array)
     except UnreadableError as problem:
         problems.append(("generator" if inputs.source == "generate" else "numbers", str(problem)))
     leaves = []
@@ -163,6 +184,15 @@ def build(inputs: ScanInputs) -> Built:
     return Built(call, (), tuple(hints))
 
 
+def _below_zero(inputs: ScanInputs) -> tuple[str, ...]:
+    """The sizes that count and are no sizes."""
+    if inputs.step.x is XKind.NONE:
+        return ()
+    generated = takes_numbers(inputs.step) and inputs.source == "generate"
+    names = ("length", "batch", "features") if generated else ("length",)
+    return tuple(name for name in names if getattr(inputs, name) < 0)
+
+
 def _xs(inputs: ScanInputs) -> Any:
     """One array (or its abstract value), keys, or None."""
     match inputs.step.x:
@@ -174,6 +204,20 @@ def _xs(inputs: ScanInputs) -> Any:
             return keys if inputs.length <= most else abstract((inputs.length,), keys.dtype)
         case _:
             return _generated(inputs) if inputs.source == "generate" else _typed(inputs)
+
+
+def _check_list(array: Any) -> None:
+    """Python numbers become int32, and JAX raises where they do not fit: it cuts arrays only.
+
+    Raises:
+        UnreadableError: a number that does not fit; the message has its place.
+    """
+    if not isinstance(array, np.ndarray) or array.dtype != np.int64:
+        return
+    info = np.iinfo(np.int32)
+    index = tuple(int(i) for i in np.argwhere((array < info.min) | (array > info.max))[0])
+    reason = fill(DOES_NOT_FIT, value=int(array[index]), dtype="int32", low=info.min, high=info.max)
+    raise UnreadableError(place_in(index, reason, steps=True))
 
 
 def _handed_over(array: Any, *, as_list: bool) -> Any:
@@ -189,7 +233,7 @@ def _generated(inputs: ScanInputs) -> Any:
     shape = layout(inputs.length, inputs.batch, inputs.features, inputs.axes)
     if isinstance(values, jax.ShapeDtypeStruct):
         return abstract(shape, values.dtype)
-    return values if values.shape == shape and inputs.axes != "batch" else np.ascontiguousarray(values.swapaxes(0, 1))
+    return np.ascontiguousarray(values.swapaxes(0, 1)) if inputs.axes == "batch" and inputs.batch else values
 
 
 def _typed(inputs: ScanInputs) -> Any:
@@ -200,13 +244,13 @@ def _typed(inputs: ScanInputs) -> Any:
     numbers = parse_sequence(inputs.numbers)
     if numbers.shape and too_many(inputs.length, numbers.shape):
         return abstract((inputs.length, *numbers.shape[1:]), numpy_dtype(inputs.dtype))
-    return _array(numbers, inputs.dtype)
+    return _array(numbers, inputs.dtype, steps=True)
 
 
-def _array(numbers: Numbers, dtype: str) -> Any:
+def _array(numbers: Numbers, dtype: str, *, steps: bool = False) -> Any:
     if numbers.size > LIMITS["elements"].value:
         return abstract(numbers.shape, numpy_dtype(dtype))
-    return to_array(numbers, dtype)
+    return to_array(numbers, dtype, steps=steps)
 
 
 _PYTHON_TYPES: Mapping[str, Any] = {"float32": float, "int32": int, "bool": bool}
@@ -215,6 +259,8 @@ _PYTHON_TYPES: Mapping[str, Any] = {"float32": float, "int32": int, "bool": bool
 def _init_leaf(typed: InitText) -> tuple[Any, str]:
     """The leaf and a hint. A weak leaf is a Python number, as people write it."""
     numbers = parse_leaf(typed.text)
+    if typed.weak and typed.dtype == "int32" and not numbers.shape:
+        _check_python_int(numbers.nested)
     array = _array(numbers, typed.dtype)
     if not typed.weak:
         return array, ""
@@ -223,6 +269,17 @@ def _init_leaf(typed: InitText) -> tuple[Any, str]:
     if typed.dtype not in _PYTHON_TYPES:
         return array, fill(ONLY_PYTHON_TYPES_ARE_WEAK, dtype=typed.dtype)
     return _PYTHON_TYPES[typed.dtype](numbers.nested), ""
+
+
+def _check_python_int(value: Any) -> None:
+    """JAX cuts arrays without a word, and raises here.
+
+    Raises:
+        UnreadableError: it does not fit int32.
+    """
+    info = np.iinfo(np.int32)
+    if isinstance(value, int) and not info.min <= value <= info.max:
+        raise UnreadableError(fill(WEAK_TOO_LARGE, value=value, low=info.min, high=info.max))
 
 
 _INT = re.compile(r"[+-]?\d{1,18}", re.A)
@@ -253,6 +310,8 @@ def _axes(inputs: ScanInputs, xs: Any) -> dict[str, str]:
         "time": {1: "T", 2: "TB" if _only_batch(inputs) else "TF", 3: "TBF"},
         "batch": {2: "BT", 3: "BTF"},
     }.get(inputs.axes, {})
+    if inputs.axes == "batch" and inputs.source == "generate" and not inputs.batch:
+        return {}  # what has no batch does not begin with it
     ndim = len(getattr(xs, "shape", ()))
     return {"xs": letters[ndim]} if ndim in letters else {}
 

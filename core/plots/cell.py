@@ -29,7 +29,7 @@ TEXT: Final[Mapping[str, str]] = {
     "description": "{carry} and x enter at the left; the gates {gates} stand between; {new} leave at the right. "
     "Each box is a bar chart with one bar for each hidden unit.",
     "slider": "hidden unit",
-    "unit": "unit {unit} of {count}",
+    "unit": "unit {unit} (0 to {last})",
     "hint": "Click a bar, or use ← →: the equations below take that unit's numbers.",
     "units": "units {first} to {last}",
     "all_units": "All {count} units: a column is a unit, click one.",
@@ -57,7 +57,7 @@ WORDS: Final[Mapping[str, str]] = {
     "y": "output",
 }
 EXAMPLE: Final = "example {index}"
-EXAMPLE_OF_MANY: Final = "row {index} of the output's leading axes {axes}"
+EXAMPLE_OF_MANY: Final = "row {index} of the output {shape}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def example_name(step: CellStep, index: tuple[int, ...]) -> str:
     """An example for a reader; where the output has grown an axis, by its whole index."""
     if len(index) == 1:
         return fill(EXAMPLE, index=index[0])
-    return fill(EXAMPLE_OF_MANY, index=list(index), axes=list(step.examples))
+    return fill(EXAMPLE_OF_MANY, index=list(index), shape=step.output.shape)
 
 
 def _series(step: CellStep, at: tuple[int, ...]) -> dict[str, Any]:

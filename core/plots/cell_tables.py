@@ -24,7 +24,8 @@ AGREES, DIFFERS = "equals the NumPy formula", "differs from the NumPy formula"
 NUMPY_CHECK: Final = "NumPy formula against the cell"
 EAGER_CHECK: Final = "without jit against jit"
 VMAP_CHECK: Final = "vmap over the batch against jit"
-NO_BATCH: Final = "the carry has no batch of its own to map over"
+NO_BATCH: Final = "not made: the carry has no batch of its own to map over"
+NOT_MADE: Final = "–"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,12 @@ class ShapeRow:
 
 @dataclass(frozen=True, slots=True)
 class CheckRow:
-    """One comparison: what with what, the result in words, and whether it is within tolerance (None: not made)."""
+    """One comparison: what with what, the result, whether it is within tolerance (None: not made), and then why not."""
 
     name: str
     result: str
     agrees: bool | None
+    why: str = ""
 
 
 def shape_rows(step: CellStep) -> tuple[ShapeRow, ...]:
@@ -91,7 +93,7 @@ def check_rows(step: CellStep) -> tuple[CheckRow, ...]:
     return (
         _check(NUMPY_CHECK, step.numpy),
         _check(EAGER_CHECK, step.eager),
-        CheckRow(VMAP_CHECK, fill(NO_BATCH), None) if step.vmap is None else _check(VMAP_CHECK, step.vmap),
+        CheckRow(VMAP_CHECK, NOT_MADE, None, fill(NO_BATCH)) if step.vmap is None else _check(VMAP_CHECK, step.vmap),
     )
 
 

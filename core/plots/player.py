@@ -51,7 +51,9 @@ TEXT: Mapping[str, str] = {
     "leaves_not_shown": "{count} more leaves are not shown here",
     "reverse": "reverse: from t = {first} down to t = 0; ys keep the order of xs",
     "slider": "t",
+    "slider_reverse": "steps done",
     "slider_value": "t = {position} of {length}",
+    "slider_value_reverse": "{position} of {length} steps done",
     "reset": "Reset",
     "back": "Step back",
     "play": "Play",
@@ -59,6 +61,8 @@ TEXT: Mapping[str, str] = {
     "forward": "Step forward",
     "at_init": "t = 0: the initial carry {carry}",
     "at_init_plain": "t = 0: the initial carry",
+    "at_init_reverse": "0 steps done: the initial carry {carry}",
+    "at_init_plain_reverse": "0 steps done: the initial carry",
     "at_step": "step {step}: {inputs} → {outputs}",
     "at_step_reverse": "step {step}, at t = {t}: {inputs} → {outputs}",
     "at_step_plain": "step {step}",
@@ -126,6 +130,7 @@ def player_payload(
     xs_type: str | None = None,
     ys_type: str | None = None,
     final_type: str | None = None,
+    paths: Mapping[str, Sequence[str]] | None = None,
     step_code: str | None = None,
     loop: Sequence[LoopLine] | None = None,
     broken: FlowMark | None = None,
@@ -135,7 +140,7 @@ def player_payload(
     """Everything the player shows, JSON-able and below `MAX_BYTES` for scans within the pages' limits.
 
     Args:
-        length: T. With `broken` it may be 0: nothing ran.
+        length: T. With `broken` it is the one that was asked for; 0 where that is not known.
         carries: the carry's leaves in visiting order; empty where there are none or nothing ran.
         xs: the leaves of xs likewise.
         ys: the leaves of ys likewise.
@@ -144,6 +149,8 @@ def player_payload(
         xs_type: the type written beside xs, stacked; by default made from the first leaf's.
         ys_type: the same for ys.
         final_type: the type written in the box of the final carry.
+        paths: with `broken`, the paths of the leaves of ``carry``, ``x`` and ``y`` as far as they are known; one array
+            for a role that is left out.
         step_code: the step function's source, shown above the loop.
         loop: the equivalent loop; by default written for these trees.
         broken: draw this place broken and no values.
@@ -158,13 +165,19 @@ def player_payload(
             if leaf.values.shape[:1] != (expected,):
                 raise ValueError(f"{role} leaf {leaf.path} must have a leading axis of {expected}")
     roles = code_roles(step_code) if step_code is not None else None
+    known = {**_ONE_ARRAY, **(paths or {})}
+    if broken is None:
+        known = {"carry": [s.path for s in carries], "x": [s.path for s in xs], "y": [s.path for s in ys]}
     if loop is None:
-        loop = _default_loop(carries, xs, ys, length, reverse) if broken is None else _BROKEN_LOOP
+        trees = {role: _tree(leaves) for role, leaves in known.items()}
+        # What breaks the scan is in the loop too: its last lines stay, although nothing got there.
+        steps = length if broken is None else max(length, 1)
+        loop = loop_lines(carry=trees["carry"], xs=trees["x"], ys=trees["y"], length=steps, reverse=reverse)
     payload: dict[str, Any] = {
         "version": VERSION,
         "T": length,
         "reverse": reverse,
-        "order": list(range(length - 1, -1, -1)) if reverse else list(range(length)),
+        "order": [] if broken else list(range(length - 1, -1, -1)) if reverse else list(range(length)),
         "init_type": init_type if init_type is not None else _first_type(carries),
         "xs_type": xs_type if xs_type is not None else _first_type(xs, length),
         "ys_type": ys_type if ys_type is not None else _first_type(ys, length),
@@ -175,6 +188,8 @@ def player_payload(
         "marks": [list(mark) for mark in roles.marks] if roles else [],
         "broken": _mark(broken),
         "flagged": _mark(flagged),
+        # Nothing ran: how many leaves there would be.
+        "counts": {role: len(leaves) for role, leaves in known.items()},
         "follow": [{"key": item.key, "axis": item.axis} for item in follow],
         "text": {name: _translated(template) for name, template in TEXT.items()},
     }
@@ -238,21 +253,15 @@ def _first_type(leaves: Sequence[LeafSeries], length: int | None = None) -> str:
     return f"{head}[{length}]" if dims == "]" else f"{head}[{length},{dims}"
 
 
-#: Nothing ran, so the trees are unknown: the loop that a scan over one array stands for.
-_BROKEN_LOOP = loop_lines(carry="array", xs="array", ys="array", length=1)
+#: Where nothing ran and nothing else is known: the scan over one array.
+_ONE_ARRAY: Mapping[str, Sequence[str]] = {"carry": ("carry",), "x": ("x",), "y": ("y",)}
 
 
-def _default_loop(
-    carries: Sequence[LeafSeries], xs: Sequence[LeafSeries], ys: Sequence[LeafSeries], length: int, reverse: bool
-) -> Sequence[LoopLine]:
-    return loop_lines(carry=_tree(carries), xs=_tree(xs), ys=_tree(ys), length=length, reverse=reverse)
-
-
-def _tree(leaves: Sequence[LeafSeries]) -> Tree:
+def _tree(paths: Sequence[str]) -> Tree:
     """One leaf at a bare root (``carry``, ``xs[t]``) is an array; a path below the root means a container."""
-    if not leaves:
+    if not paths:
         return "none"
-    return "array" if len(leaves) == 1 and leaves[0].path.removesuffix("[t]").isidentifier() else "tree"
+    return "array" if len(paths) == 1 and paths[0].removesuffix("[t]").isidentifier() else "tree"
 
 
 def _mark(mark: FlowMark | None) -> dict[str, str] | None:

@@ -12,7 +12,7 @@ from core.base.outcome import Outcome, Report
 from core.base.results import ScanResult, Series
 from core.base.text import fill
 from core.base.violation import Severity, Violation
-from core.inputs.scan_check import INIT, NEW_CARRY, YS, Checked, LeafRow, X
+from core.inputs.scan_check import INIT, NEW_CARRY, YS, Checked, LeafRow, X, Y
 from core.plots.player import FlowMark, Follow, LeafSeries, Place, player_payload
 from core.plots.player_values import leaf_texts
 
@@ -61,6 +61,8 @@ def player_data(checked: Checked, *, chart: str) -> dict[str, Any]:
         types = {role: _first(checked.leaves, role) for role in (INIT, X, NEW_CARRY, YS)}
         return player_payload(
             length=_length(checked),
+            paths=_paths(checked),
+            reverse=checked.built.call is not None and bool(checked.built.call.reverse),
             init_type=types[INIT],
             xs_type=_xs_type(checked),
             ys_type=types[YS],
@@ -91,8 +93,22 @@ def _first(leaves: Sequence[LeafRow], role: str) -> str:
 
 def _length(checked: Checked) -> int:
     call = checked.built.call
-    shape = np.shape(call.xs) if call is not None and hasattr(call.xs, "shape") else ()
-    return min(int(shape[0]), 5) if shape else 0
+    shape = call.xs.shape if call is not None and hasattr(call.xs, "shape") else ()
+    if shape:
+        return int(shape[0])
+    length = None if call is None else call.length
+    return length if isinstance(length, int) and length > 0 else 0
+
+
+def _paths(checked: Checked) -> dict[str, list[str]]:
+    """The leaves of a scan that did not run, by role; a role of which nothing is known is left out."""
+    by_role = {role: [row.path for row in checked.leaves if row.role == role] for role in (INIT, NEW_CARRY, Y)}
+    paths = {"carry": by_role[INIT]}
+    if checked.built.call is not None and checked.built.call.xs is None:
+        paths["x"] = []
+    if by_role[NEW_CARRY]:  # the step could be traced: no y is known to be none
+        paths["y"] = by_role[Y]
+    return paths
 
 
 def _xs_type(checked: Checked) -> str:
@@ -137,8 +153,10 @@ def summary(result: ScanResult, names: Mapping[str, str]) -> str:
 def _joined(leaves: list[tuple[str, str]]) -> str:
     if len(leaves) == 1:
         return leaves[0][1]
-    text = ", ".join(f"{name} {value}" for name, value in leaves)
-    return text if len(text) <= _LONG else text[: _LONG - 1] + "…"
+    parts = [f"{name} {value}" for name, value in leaves]
+    while len(parts) > 1 and len(", ".join(parts)) > _LONG:  # whole leaves: a number is never cut
+        parts = [*parts[:-2], "…"] if parts[-1] == "…" else [*parts[:-1], "…"]
+    return ", ".join(parts)
 
 
 def _stacked(series: Series, result: ScanResult) -> tuple[Any, LeafType]:
@@ -167,7 +185,7 @@ def full(value: Any) -> str:
         threshold=_FULL,
         edgeitems=4,
         separator=", ",
-        max_line_width=100,
+        max_line_width=10**6,  # the page wraps numbers in a row, and scrolls rows of a matrix
         formatter={"float_kind": lambda number: f"{number:.7g}"},
     )
 

@@ -34,19 +34,24 @@ _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", 
 _PANEL_HEIGHT, _FIRST_HEIGHT, _GAP = 150, 210, 0.13
 
 TIME_AXIS = "t"
+#: Where the scan runs in reverse, t is the index of xs alone: the carry is counted in steps.
+DONE_AXIS = "steps done"
 PANEL, PANEL_NAMED = "{path}  {type}", "{path} {name}  {type}"
 UNIT = "unit"
-HOVER_LINE = "t = %{{x}}<br>{name} = %{{y}}<extra></extra>"
-HOVER_HEAT = "t = %{{x}}<br>{path}[%{{y}}] = %{{z}}<extra></extra>"
-BORN = "not finite from t = {t}"
-ALT = "Carry over time, t = 0 (init) to {length}. {leaves}"
+HOVER_LINE = "{axis} = %{{x}}<br>{name} = %{{y}}<extra></extra>"
+HOVER_HEAT = "{axis} = %{{x}}<br>{path}[%{{y}}] = %{{z}}<extra></extra>"
+BORN = "not finite from {axis} = {t}"
+BORN_AMID = "first not finite at {axis} = {t}"
+BORN_ONLY = "not finite at {axis} = {t} only"
+ALT = "Carry over time, {axis} = 0 (init) to {length}. {leaves}"
 ALT_LINES = "{name} goes from {first} to {last}, between {low} and {high}."
 ALT_HEAT = "{name}: heatmap of {units} units, values between {low} and {high}."
 ALT_NONE = "{name} has no finite value."
 NOTE_UNITS = "{path}: the first {shown} of {count} units are drawn."
 NOTE_PANELS = "{count} more leaves are in the table only."
 NOTE_KEYS = "{path} holds keys: they have no place on a number axis."
-TABLE_T = "t"
+#: The colour of a mark where a step made the first value that is not finite, and where it came in with init.
+_ALARM, _CALM = "#D55E00", "#7F8794"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,13 +69,17 @@ class Trajectory:
     notes: tuple[str, ...] = ()
 
 
-def trajectory(carries: Sequence[Series], names: Mapping[str, str] = MappingProxyType({})) -> Trajectory:
+def trajectory(
+    carries: Sequence[Series], names: Mapping[str, str] = MappingProxyType({}), *, reverse: bool = False
+) -> Trajectory:
     """The carry at t = 0 (init) to T in visiting order, per leaf.
 
     Args:
         carries: `ScanResult.carries`: each with T + 1 values.
         names: short names of leaves by path, beside the path where there are several.
+        reverse: the scan ran from the end of xs, so that what is counted is no t.
     """
+    word = fill(DONE_AXIS if reverse else TIME_AXIS)
     notes = [fill(NOTE_KEYS, path=s.path) for s in carries if _is_key(s)]
     leaves = [s for s in carries if not _is_key(s) and s.values[0].size]
     drawn = leaves[:MAX_PANELS]
@@ -82,8 +91,9 @@ def trajectory(carries: Sequence[Series], names: Mapping[str, str] = MappingProx
         if s.values[0].size > MAX_UNITS
     ]
     length = len(carries[0].values) - 1 if carries else 0
-    alt = fill(ALT, length=length, leaves=" ".join(_described(s) for s in drawn))
-    return Trajectory(_figure(drawn, length, names) if drawn else None, alt, _table(leaves, length), tuple(notes))
+    alt = fill(ALT, axis=word, length=length, leaves=" ".join(_described(s) for s in drawn))
+    figure = _figure(drawn, length, names, word) if drawn else None
+    return Trajectory(figure, alt, _table(leaves, length, word), tuple(notes))
 
 
 def _is_key(series: Series) -> bool:
@@ -109,7 +119,7 @@ def element_names(path: str, shape: tuple[int, ...]) -> list[str]:
 # --- figure ---------------------------------------------------------------------------------------------------------
 
 
-def _figure(leaves: Sequence[Series], length: int, names: Mapping[str, str]) -> dict[str, Any]:
+def _figure(leaves: Sequence[Series], length: int, names: Mapping[str, str], word: str) -> dict[str, Any]:
     heights = [_FIRST_HEIGHT] if len(leaves) == 1 else [_PANEL_HEIGHT] * len(leaves)
     layout: dict[str, Any] = {
         "height": sum(heights),
@@ -118,7 +128,7 @@ def _figure(leaves: Sequence[Series], length: int, names: Mapping[str, str]) -> 
         "dragmode": False,
         "showlegend": any(1 < s.values[0].size <= MAX_LINES for s in leaves),
         "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"},
-        "xaxis": _time_axis(length, len(leaves), 0.5 if any(_is_wide(s) for s in leaves) else 0.0),
+        "xaxis": _time_axis(word, length, len(leaves), 0.5 if any(_is_wide(s) for s in leaves) else 0.0),
         "annotations": [],
         "shapes": [],
     }
@@ -129,8 +139,8 @@ def _figure(leaves: Sequence[Series], length: int, names: Mapping[str, str]) -> 
         layout["yaxis" + axis[1:]] = _value_axis(domain, wide)
         name = names.get(leaf.path, "") if len(leaves) > 1 else ""
         layout["annotations"].append(_panel_title(leaf, name, domain))
-        data += [_heatmap(leaf, axis, domain)] if wide else _lines(leaf, axis, len(data))
-        _mark_not_finite(layout, leaf, axis)
+        data += [_heatmap(leaf, axis, domain, word)] if wide else _lines(leaf, axis, len(data), word)
+        _mark_not_finite(layout, leaf, axis, word)
     return {"data": data, "layout": layout}
 
 
@@ -144,10 +154,10 @@ def _domains(heights: list[int]) -> Iterator[tuple[float, float]]:
         top = bottom - gap
 
 
-def _time_axis(length: int, panels: int, half_cell: float) -> dict[str, Any]:
+def _time_axis(word: str, length: int, panels: int, half_cell: float) -> dict[str, Any]:
     pad = max(length * 0.015, 0.08, half_cell)
     axis: dict[str, Any] = {
-        "title": {"text": fill(TIME_AXIS), "standoff": 4},
+        "title": {"text": word, "standoff": 4},
         "range": [-pad, max(length, 1) + pad],
         "fixedrange": True,
         "zeroline": False,
@@ -182,7 +192,7 @@ def _panel_title(leaf: Series, name: str, domain: tuple[float, float]) -> dict[s
     }
 
 
-def _lines(leaf: Series, axis: str, offset: int) -> list[dict[str, Any]]:
+def _lines(leaf: Series, axis: str, offset: int, word: str) -> list[dict[str, Any]]:
     flat = _flat(leaf)
     t = list(range(len(flat)))
     marked = len(flat) - 1 <= _MAX_MARKERS
@@ -197,7 +207,7 @@ def _lines(leaf: Series, axis: str, offset: int) -> list[dict[str, Any]]:
             "y": _jsonable(flat[:, column]),
             "yaxis": axis,
             "line": {"width": 2, "dash": _DASHES[(offset + column) % len(_DASHES)]},
-            "hovertemplate": fill(HOVER_LINE, name=name),
+            "hovertemplate": fill(HOVER_LINE, axis=word, name=name),
             "showlegend": flat.shape[1] > 1,
         }
         if marked:
@@ -207,7 +217,7 @@ def _lines(leaf: Series, axis: str, offset: int) -> list[dict[str, Any]]:
     return out
 
 
-def _heatmap(leaf: Series, axis: str, domain: tuple[float, float]) -> dict[str, Any]:
+def _heatmap(leaf: Series, axis: str, domain: tuple[float, float], word: str) -> dict[str, Any]:
     flat = _flat(leaf)[:, :MAX_UNITS]
     finite = flat[np.isfinite(flat)]
     reach = float(np.abs(finite).max()) if finite.size else 1.0
@@ -228,21 +238,26 @@ def _heatmap(leaf: Series, axis: str, domain: tuple[float, float]) -> dict[str, 
             "thickness": 10,
             "outlinewidth": 0,
         },
-        "hovertemplate": fill(HOVER_HEAT, path=leaf.path),
+        "hovertemplate": fill(HOVER_HEAT, axis=word, path=leaf.path),
         "hoverongaps": False,
     }
 
 
-def _mark_not_finite(layout: dict[str, Any], leaf: Series, axis: str) -> None:
+def _mark_not_finite(layout: dict[str, Any], leaf: Series, axis: str, word: str) -> None:
+    """A line where a leaf is first not finite; calm where that came in with init (a running maximum from -inf)."""
     bad = np.flatnonzero(~np.isfinite(_flat(leaf)).all(axis=1))
     if not bad.size:
         return
     t, span = int(bad[0]), f"{axis} domain"
+    color = _ALARM if t else _CALM
+    to_the_end = len(bad) == len(leaf.values) - t
+    words = BORN if to_the_end and (len(bad) > 1 or t) else BORN_ONLY if len(bad) == 1 else BORN_AMID
     line = {"type": "line", "x0": t, "x1": t, "xref": "x", "y0": 0, "y1": 1, "yref": span}
-    layout["shapes"].append({**line, "line": {"width": 1.5, "dash": "dot", "color": "#D55E00"}})
+    layout["shapes"].append({**line, "line": {"width": 1.5, "dash": "dot", "color": color}})
     note = {"x": t, "xref": "x", "y": 1, "yref": span, "showarrow": False, "yanchor": "top"}
     side = "right" if t > 0.6 * (len(leaf.values) - 1) else "left"
-    layout["annotations"].append({**note, "text": fill(BORN, t=t), "xanchor": side, "font": {"color": "#D55E00"}})
+    text = fill(words, axis=word, t=t)
+    layout["annotations"].append({**note, "text": text, "xanchor": side, "font": {"color": color}})
 
 
 def _jsonable(values: Array) -> list[float | int | None]:
@@ -272,8 +287,8 @@ def _described(leaf: Series) -> str:
     )
 
 
-def _table(leaves: Sequence[Series], length: int) -> dict[str, list[Any]]:
-    columns: dict[str, list[Any]] = {fill(TABLE_T): list(range(length + 1))}
+def _table(leaves: Sequence[Series], length: int, word: str) -> dict[str, list[Any]]:
+    columns: dict[str, list[Any]] = {word: list(range(length + 1))}
     for leaf in leaves:
         exact = leaf.values.reshape(len(leaf.values), -1)
         for name, column in zip(element_names(leaf.path, leaf.values.shape[1:]), exact.T, strict=True):

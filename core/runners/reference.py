@@ -14,15 +14,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax, tree_util
 
+from core.base.jaxprs import made_floats
 from core.base.limits import LIMITS
 from core.base.outcome import RawError
 from core.base.results import ScanResult, Series
-from core.base.tolerance import Difference, Tolerance, difference
+from core.base.text import fill
+from core.base.tolerance import Difference, Tolerance, difference, tolerance_in
 from core.contract.subject import ScanCall
 from core.runners.room import keep_room
 from core.runners.scan import is_key, pair_of, to_device, to_host
 
 type Array = np.ndarray[Any, Any]
+
+TOLERANCE_OF = "{tolerance}, since the step computes in {computed}"
 
 #: Steps of the loop unless all are asked for.
 CHECK_STEPS: Final = LIMITS["check_steps"].value
@@ -38,6 +42,8 @@ class LeafCheck:
         loop_shape, loop_dtype: of the loop's, stacked over T the same way.
         largest: the largest absolute difference over the steps that were checked.
         tolerance: the one that was used.
+        computed_in: the less precise dtype which the step computes in and which decided the tolerance; "" when the
+            leaf's own dtype did.
         first: where it is first beyond the tolerance, in visiting order: t of a y, position of a carry (0 is init).
             None when it never is.
     """
@@ -50,6 +56,13 @@ class LeafCheck:
     largest: float
     tolerance: Tolerance
     first: int | None
+    computed_in: str = ""
+
+    @property
+    def tolerance_text(self) -> str:
+        """The tolerance as it stands beside a result, with the reason where it is not that of the leaf's own dtype."""
+        template = TOLERANCE_OF if self.computed_in else "{tolerance}"
+        return fill(template, tolerance=self.tolerance.text, computed=self.computed_in)
 
     @property
     def shape_ok(self) -> bool:
@@ -121,7 +134,7 @@ def loop_check(call: ScanCall, result: ScanResult, steps: int | None = CHECK_STE
     keep_room()
     try:
         carries, ys = _loop(call, result, count)
-        return _compare(result, count, carries, ys)
+        return _compare(result, count, carries, ys, computed_floats(call, result))
     except Exception as error:  # noqa: BLE001  # the learner's step, run outside a trace: anything may come
         return LoopCheck(result.length, count, error=RawError(type(error).__name__, str(error)))
 
@@ -140,6 +153,22 @@ def _loop(call: ScanCall, result: ScanResult, count: int) -> tuple[list[list[Arr
         carries.append(_host(carry))
         ys.append(_host(y))
     return carries, ys
+
+
+def computed_floats(call: ScanCall, result: ScanResult) -> frozenset[str]:
+    """Names of the floating-point dtypes that the step computes in; none where it runs no step or does not trace."""
+    if not result.length:
+        return frozenset()
+    given, xs_tree = tree_util.tree_flatten(call.xs)
+    given_init, init_tree = tree_util.tree_flatten(call.init)
+    start = [_start(leaf, series) for leaf, series in zip(given_init, result.carries, strict=True)]
+    x = [_slice(leaf, series, result.order[0], 0) for leaf, series in zip(given, result.xs, strict=True)]
+    try:
+        body = call.body
+        args = tree_util.tree_unflatten(init_tree, start), tree_util.tree_unflatten(xs_tree, x)
+        return made_floats(jax.make_jaxpr(lambda carry, x: tree_util.tree_leaves(body(carry, x)))(*args))
+    except Exception:  # noqa: BLE001  # the learner's step: anything may come, and then its leaves' own dtypes decide
+        return frozenset()
 
 
 def _start(leaf: Any, series: Series) -> Any:
@@ -164,7 +193,9 @@ def _host(tree: Any) -> list[Array]:
 # --- comparing ------------------------------------------------------------------------------------------------------
 
 
-def _compare(result: ScanResult, count: int, carries: list[list[Array]], ys: list[list[Array]]) -> LoopCheck:
+def _compare(
+    result: ScanResult, count: int, carries: list[list[Array]], ys: list[list[Array]], computed: frozenset[str]
+) -> LoopCheck:
     order, length = result.order, result.length
     carry_pairs = [
         (series, np.stack([leaves[i] for leaves in carries]), series.values[: count + 1])
@@ -178,17 +209,20 @@ def _compare(result: ScanResult, count: int, carries: list[list[Array]], ys: lis
     found: list[tuple[int, int, str]] = []
     carry_checks, end_checks, y_checks = [], [], []
     for series, loop, scan in carry_pairs:
-        apart = difference(scan, loop)
-        carry_checks.append(_leaf(series, scan.shape[1:], loop.shape[1:], loop, apart, _at(apart)))
-        at_end = difference(scan[-1], loop[-1])
-        end_checks.append(_leaf(series, scan.shape[1:], loop.shape[1:], loop, at_end, None if at_end.within else count))
+        used, least = _tolerance(scan, loop, computed)
+        apart = difference(scan, loop, used)
+        carry_checks.append(_leaf(series, scan.shape[1:], loop.shape[1:], loop, apart, _at(apart), least))
+        at_end = difference(scan[-1], loop[-1], used)
+        at = None if at_end.within else count
+        end_checks.append(_leaf(series, scan.shape[1:], loop.shape[1:], loop, at_end, at, least))
         if apart.first is not None:
             found.append((apart.first[0] - 1, 1, series.path))
     for series, loop, scan in y_pairs:
-        apart = difference(scan, loop)
+        used, least = _tolerance(scan, loop, computed)
+        apart = difference(scan, loop, used)
         first = _at(apart)
         shape, loop_shape = series.values.shape, (length, *loop.shape[1:])
-        y_checks.append(_leaf(series, shape, loop_shape, loop, apart, None if first is None else order[first]))
+        y_checks.append(_leaf(series, shape, loop_shape, loop, apart, None if first is None else order[first], least))
         if apart.first is not None:
             found.append((apart.first[0], 0, series.path))
     first_found = min(found, default=None)
@@ -200,6 +234,12 @@ def _compare(result: ScanResult, count: int, carries: list[list[Array]], ys: lis
         end=tuple(end_checks),
         first=None if first_found is None else (_t(order, first_found[0]), first_found[2]),
     )
+
+
+def _tolerance(scan: Array, loop: Array, computed: frozenset[str]) -> tuple[Tolerance, str]:
+    """The tolerance of a leaf, and the less precise dtype that decided it ("" where the leaf's own did)."""
+    pairs = [tolerance_in(dtype, computed) for dtype in (scan.dtype, loop.dtype)]
+    return max(pairs, key=lambda pair: (pair[0].rtol, pair[0].atol))
 
 
 def _at(apart: Difference) -> int | None:
@@ -220,6 +260,7 @@ def _leaf(
     loop: Array,
     apart: Difference,
     first: int | None,
+    least: str,
 ) -> LeafCheck:
     return LeafCheck(
         path=series.path,
@@ -230,4 +271,5 @@ def _leaf(
         largest=apart.largest,
         tolerance=apart.tolerance,
         first=first,
+        computed_in=least,
     )

@@ -29,6 +29,7 @@ from core.base.avals import Aval, LeafType, abstract, aval_of, path_name
 from core.base.results import ScanResult, Series
 from core.contract.subject import ScanCall
 from core.runners.cache import PROGRAMS, is_library
+from core.runners.memo import once
 
 type Array = np.ndarray[Any, Any]
 
@@ -37,7 +38,8 @@ def run_call(call: ScanCall) -> ScanResult:
     """Run the scan with every carry kept.
 
     The values are those of ``lax.scan(step, init, xs, length, reverse, unroll)``, bit for bit. The program of a
-    library step is kept and its length padded; that of any other step is compiled at its exact length and dropped.
+    library step is kept and its length padded; that of any other step is compiled at its exact length and dropped. Within
+    one check (`core.runners.memo`) a call runs once.
 
     Args:
         call: a call that `lax.scan` takes.
@@ -49,6 +51,10 @@ def run_call(call: ScanCall) -> ScanResult:
     Raises:
         whatever `lax.scan` raises on this call, as it raises it.
     """
+    return once(("run",), (call,), lambda: _run_call(call))
+
+
+def _run_call(call: ScanCall) -> ScanResult:
     try:
         plan = _plan(call)
         return _empty(call, plan) if plan.length == 0 else _run(call, plan)
@@ -110,7 +116,8 @@ def to_host(leaf: Any, aval: Any = None) -> Array:
     dtype = (jax.typeof(leaf) if aval is None else aval).dtype
     if is_key(dtype):
         return np.asarray(jax.random.key_data(leaf))
-    return np.asarray(leaf).astype(dtype, copy=False)
+    with np.errstate(over="ignore"):  # 1e300 is infinite in float32: that is what JAX makes of it
+        return np.asarray(leaf).astype(dtype, copy=False)
 
 
 def to_device(values: Array, like: Any) -> Any:
@@ -150,7 +157,8 @@ def _execute(
     types = [abstract((length, *t.shape[1:]), t.dtype, weak=t.weak_type) for t in plan.xs_types]
     program, compiled = PROGRAMS.get(key, function, (call.init, tree_util.tree_unflatten(plan.xs_tree, types), params))
     leaves = [to_device(values, like) for values, like in zip(xs, tree_util.tree_leaves(call.xs), strict=True)]
-    return program(call.init, tree_util.tree_unflatten(plan.xs_tree, leaves), params), compiled
+    with np.errstate(over="ignore"):  # JAX casts the numbers of init with NumPy; see `to_host`
+        return program(call.init, tree_util.tree_unflatten(plan.xs_tree, leaves), params), compiled
 
 
 def _split(params: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -277,7 +285,7 @@ def _empty(call: ScanCall, plan: _Plan) -> ScanResult:
     for (path, struct), given in zip(flat, tree_util.tree_leaves(call.init), strict=True):
         name = path_name("carry", path)
         start = to_host(given)
-        values = start if is_key(struct.dtype) else start.astype(struct.dtype, copy=False)
+        values = start if is_key(struct.dtype) else to_host(start, struct)
         stacked = abstract((0, *struct.shape), struct.dtype)
         carry_series.append(Series(name, _carry_type(name, given, stacked), values[None]))
     y_flat, y_tree = tree_util.tree_flatten_with_path(ys)

@@ -5,6 +5,9 @@ stays what it is) and runs the whole scan: what it would have been. The *steps* 
 narrow scan stood: what one step loses, without what was lost before (a chaotic map leaves its path by itself, but each
 of its steps is exact). 64 bits are switched on for this thread and only inside this module; programs of library steps
 are kept under keys of their own (the cache's keys hold the x64 flag).
+
+A cast that changes nothing in the narrow step (`(c * x).astype(jnp.int32)` of int32 numbers) would cut the wide numbers
+back and hide what was lost: where the narrow step cuts no whole number to that dtype, the wide one does not either.
 """
 
 from __future__ import annotations
@@ -18,9 +21,11 @@ import numpy as np
 from jax import lax, tree_util
 
 from core.base.avals import aval_of
+from core.base.jaxprs import bind, equations, inner, parts_of
 from core.base.results import ScanResult
 from core.contract.subject import ScanCall
 from core.runners.cache import PROGRAMS
+from core.runners.memo import once
 
 type Array = np.ndarray[Any, Any]
 
@@ -65,15 +70,25 @@ def widen(values: Any, dtype: str) -> Array:
     return array.astype(wide)
 
 
-def wide_path(call: ScanCall, result: ScanResult) -> Wide:
-    """The whole scan in 64 bits, from the numbers the learner gave.
+def wide_path(call: ScanCall, result: ScanResult, program: Any = None) -> Wide:
+    """The whole scan in 64 bits, from the numbers the learner gave. Within one check it runs once.
+
+    Args:
+        call: a call that ran.
+        result: what it gave.
+        program: the jaxpr of the narrow step; without it every cast in the step is kept.
 
     Raises:
         whatever the step raises in 64 bits, such as `TypeError` where it insists on a narrow dtype.
     """
+    idle = _idle_casts(program)
+    return once(("wide path", idle), (call, result), lambda: _wide_path(call, result, idle))
+
+
+def _wide_path(call: ScanCall, result: ScanResult, idle: tuple[str, ...]) -> Wide:
     init = _widened(call.init, [_dtype(s) for s in result.carries])
     xs = _widened(call.xs, [_dtype(s) for s in result.xs])
-    step, constants = call.step, _constants(call)
+    step, constants = _uncut(call.step, idle), _constants(call)
 
     def path(init: Any, xs: Any, params: Any) -> Any:
         def body(carry: Any, x: Any) -> Any:
@@ -82,7 +97,7 @@ def wide_path(call: ScanCall, result: ScanResult) -> Wide:
 
         return lax.scan(body, init, xs, length=result.length, reverse=result.reverse)[1]
 
-    leaves = _run(("wide path", result.length, result.reverse), call, path, (init, xs))
+    leaves = _run(("wide path", result.length, result.reverse, *idle), call, path, (init, xs))
     visited = [leaf[::-1] if result.reverse else leaf for leaf in leaves]
     after, ys = visited[: len(result.carries)], visited[len(result.carries) :]
     firsts = tree_util.tree_leaves(init)
@@ -91,17 +106,29 @@ def wide_path(call: ScanCall, result: ScanResult) -> Wide:
     )
 
 
-def wide_steps(call: ScanCall, result: ScanResult) -> Wide:
+def wide_steps(call: ScanCall, result: ScanResult, program: Any = None) -> Wide:
     """Every step of the scan, each by itself, in 64 bits from the carry and x that the narrow scan had there.
+
+    Within one check it runs once.
+
+    Args:
+        call: a call that ran.
+        result: what it gave.
+        program: the jaxpr of the narrow step; without it every cast in the step is kept.
 
     Raises:
         whatever the step raises in 64 bits.
     """
+    idle = _idle_casts(program)
+    return once(("wide steps", idle), (call, result), lambda: _wide_steps(call, result, idle))
+
+
+def _wide_steps(call: ScanCall, result: ScanResult, idle: tuple[str, ...]) -> Wide:
     tree = tree_util.tree_structure(call.init)
     carries = tree_util.tree_unflatten(tree, [widen(s.values[:-1], _dtype(s)) for s in result.carries])
     x_tree = tree_util.tree_structure(call.xs)
     xs = tree_util.tree_unflatten(x_tree, [widen(s.values, _dtype(s)) for s in result.xs])
-    step, constants = call.step, _constants(call)
+    step, constants = _uncut(call.step, idle), _constants(call)
 
     def each(carries: Any, xs: Any, params: Any) -> Any:
         def one(both: Any) -> Any:
@@ -110,7 +137,7 @@ def wide_steps(call: ScanCall, result: ScanResult) -> Wide:
 
         return lax.map(one, (carries, xs))
 
-    leaves = _run(("wide steps", result.length), call, each, (carries, xs))
+    leaves = _run(("wide steps", result.length, *idle), call, each, (carries, xs))
     count = len(result.carries)
     return Wide(tuple(leaves[:count]), tuple(leaves[count:]))
 
@@ -137,3 +164,95 @@ def _widened(tree: Any, dtypes: list[str]) -> Any:
 
 def _dtype(series: Any) -> str:
     return str(series.type.aval.dtype)
+
+
+# --- casts that change nothing --------------------------------------------------------------------------------------
+
+#: Operations on whole numbers of one dtype: where one operand stayed wide, the others go along.
+_ALIKE = frozenset(
+    "add sub mul div rem max min neg abs sign pow integer_pow eq ne lt le gt ge and or xor not select_n clamp concatenate "
+    "broadcast_in_dim reshape squeeze transpose rev reduce_sum reduce_prod reduce_max reduce_min cumsum cumprod cummax "
+    "cummin copy stop_gradient expand_dims square slice".split()
+)
+
+
+def _idle_casts(program: Any) -> tuple[str, ...]:
+    """The integer dtypes to which the narrow step cuts nothing: every cast to one of them leaves the numbers as they are."""
+    if program is None:
+        return ()
+    cut = set()
+    for eqn in equations(program):
+        if eqn.primitive.name == "convert_element_type":
+            before, after = eqn.invars[0].aval.dtype, eqn.params["new_dtype"]
+            if np.issubdtype(before, np.integer) and not np.can_cast(before, after):
+                cut.add(str(after))
+    return tuple(d for d in ("int8", "int16", "int32", "uint8", "uint16", "uint32") if d not in cut)
+
+
+def _uncut(step: Callable[..., Any], idle: tuple[str, ...]) -> Callable[..., Any]:
+    """The step without its casts of 64-bit whole numbers to one of these dtypes; the step itself where it has none."""
+
+    def uncut(carry: Any, x: Any, **params: Any) -> Any:
+        args, tree = tree_util.tree_flatten((carry, x, params))
+
+        def flat(*leaves: Any) -> Any:
+            carry, x, params = tree_util.tree_unflatten(tree, leaves)
+            return step(carry, x, **params)
+
+        program, shape = jax.make_jaxpr(flat, return_shape=True)(*args)
+        out = _replay(program, args, frozenset(idle))
+        return tree_util.tree_unflatten(tree_util.tree_structure(shape), out)
+
+    return uncut if idle else step
+
+
+def _replay(program: Any, args: list[Any], idle: frozenset[str]) -> list[Any]:
+    """Carry out a program, its idle casts left out. It may be traced."""
+    jaxpr, consts = parts_of(program)
+    env: dict[Any, Any] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *args), strict=True))
+
+    def read(atom: Any) -> Any:
+        return atom.val if hasattr(atom, "val") else env[atom]
+
+    for eqn in jaxpr.eqns:
+        values, opened = [read(v) for v in eqn.invars], inner(eqn)
+        stayed = [_dtype_of(v) != a.aval.dtype for v, a in zip(values, eqn.invars, strict=True)]
+        if _idle(eqn, values, idle):
+            made = values
+        elif opened is not None and (any(stayed) or any(_is_cut(e, idle) for e in equations(opened))):
+            made = _replay(opened, values, idle)
+        elif any(stayed) and eqn.primitive.name in _ALIKE:
+            made = bind(eqn, [_wider(v) if _is_int(_dtype_of(v)) else v for v in values])
+        else:
+            made = bind(
+                eqn, [_as(v, a.aval.dtype) if s else v for v, a, s in zip(values, eqn.invars, stayed, strict=True)]
+            )
+        env.update(zip(eqn.outvars, made, strict=True))
+    return [read(v) for v in jaxpr.outvars]
+
+
+def _is_cut(eqn: Any, idle: frozenset[str]) -> bool:
+    return eqn.primitive.name == "convert_element_type" and str(eqn.params["new_dtype"]) in idle
+
+
+def _idle(eqn: Any, values: list[Any], idle: frozenset[str]) -> bool:
+    """Whether this is a cast to leave out: of wide whole numbers to an idle dtype, or of ones that stayed wide to int64."""
+    if eqn.primitive.name != "convert_element_type" or _dtype_of(values[0]) != np.int64:
+        return False
+    return _is_cut(eqn, idle) or eqn.params["new_dtype"] == np.int64
+
+
+def _dtype_of(value: Any) -> Any:
+    return jax.typeof(value).dtype
+
+
+def _is_int(dtype: Any) -> bool:
+    return bool(np.issubdtype(dtype, np.integer))
+
+
+def _wider(value: Any) -> Any:
+    return lax.convert_element_type(value, np.int64)
+
+
+def _as(value: Any, dtype: Any) -> Any:
+    return lax.convert_element_type(value, dtype)

@@ -418,10 +418,10 @@ class Guards:
         delattr(self.write(obj, name), name)
 
     def _check_dynamic(self, name: Any) -> str:
-        name = exact(name)
-        if is_dunder(name):
-            raise RefusedAttribute(fill(REFUSED_ATTRIBUTE, name=name))
-        return name
+        text = exact(name)
+        if is_dunder(text):
+            raise RefusedAttribute(fill(REFUSED_ATTRIBUTE, name=text))
+        return text
 
     def type_of(self, obj: Any) -> Any:
         """`type(obj)`: a class that the script knows, or a kind that can be compared and asked."""

@@ -242,7 +242,7 @@ EXTRA_DENIED: Final[Mapping[str, Mapping[str, str]]] = {
     ),
     "os": dict.fromkeys(("path", "system", "listdir", "open", "remove", "getcwd", "mkdir", "popen"), FILES),
     "numpy.lib": {"format": FILES, "npyio": FILES},
-    "numpy.lib.stride_tricks": {"as_strided": RAW, "broadcast_to": "use np.broadcast_to"},
+    "numpy.lib.stride_tricks": {"as_strided": RAW},
     "numpy.random": _deny(
         (
             INNER,

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from core.base.text import fill
-from core.sandbox.kinds import Namespace, Text, kind_for, name_of
+from core.sandbox.kinds import Kind, Namespace, Text, kind_for, name_of
 from core.sandbox.refusals import RefusedUse
 
 NO_OBJECT_VIEW = "bytes cannot be viewed as Python objects"
@@ -94,7 +94,7 @@ def safe_view(array: Any) -> Callable[..., Any]:
     def view(dtype: Any = None) -> Any:
         if dtype is None:
             return array.view()
-        if isinstance(dtype, type) and issubclass(dtype, np.ndarray):
+        if type(dtype) is Kind or (isinstance(dtype, type) and issubclass(dtype, np.ndarray)):
             raise RefusedUse(fill(NO_VIEW_TYPE))
         wanted = np.dtype(dtype)
         if wanted.hasobject or array.dtype.hasobject:

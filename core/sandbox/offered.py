@@ -36,7 +36,7 @@ ARRAY: Final = _words(
     "shape size sort squeeze std sum swapaxes take tobytes tolist trace transpose var view weak_type"
 )
 NUMPY_ARRAY: Final = (
-    ARRAY - {"aval", "at", "block_until_ready", "copy_to_host_async", "devices", "is_deleted"}
+    ARRAY - _words("aval at block_until_ready copy_to_host_async devices is_deleted is_ready ptp weak_type")
 ) | _words("fill partition put resize strides")
 AT: Final = _words("set get add subtract multiply mul divide power min max apply")
 #: `format` and `format_map` are there too: as ours (core/sandbox/guards.py).

@@ -106,7 +106,7 @@ def standard_names(guards: Guards, out: Output, set_x64: Callable[[bool], None])
     generator, environ, stream = random.Random(), Environ(set_x64), Stream(out)  # noqa: S311 - a script's own dice
     found: dict[str, Any] = {f"random.{n}": _function(getattr(generator, n)) for n in _RANDOM}
     found |= {
-        "functools.wraps": functools.partial(_wraps, guards), "functools.update_wrapper": _update_wrapper(guards),
+        "functools.wraps": _wraps(guards), "functools.update_wrapper": _update_wrapper(guards),
         "functools.total_ordering": own_class(guards, functools.total_ordering, "total_ordering"),
         "operator.attrgetter": _attrgetter(guards), "operator.methodcaller": _methodcaller(guards),
         "dataclasses.dataclass": own_decorator(guards, dataclasses.dataclass, "dataclass"),
@@ -205,11 +205,15 @@ def _update_wrapper(guards: Guards) -> Callable[..., Any]:
     return update_wrapper
 
 
-def _wraps(guards: Guards, wrapped: Any, *rest: Any, **keywords: Any) -> Callable[[Any], Any]:
-    if rest or keywords:
-        raise RefusedUse(fill(PLAIN_WRAPS))
+def _wraps(guards: Guards) -> Callable[..., Any]:
     update = _update_wrapper(guards)
-    return lambda wrapper: update(wrapper, wrapped)
+
+    def wraps(wrapped: Any, *rest: Any, **keywords: Any) -> Callable[[Any], Any]:
+        if rest or keywords:
+            raise RefusedUse(fill(PLAIN_WRAPS))
+        return lambda wrapper: update(wrapper, wrapped)
+
+    return wraps
 
 
 def own_class(guards: Guards, decorator: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:

@@ -269,10 +269,9 @@ class Policy(Reporting):
     def visit_Expr(self, node: ast.Expr) -> Any:
         """An expression alone. A print needs values: it is skipped in an abstract pass (`_values_` is False)."""
         call = node.value
+        prints = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "print"
         node.value = self.visit(node.value)
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "print":
-            return self._when_values(node)
-        return node
+        return self._when_values(node) if prints else node
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         """An assertion needs values too."""

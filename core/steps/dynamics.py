@@ -199,6 +199,7 @@ STEPS = (
         xs=((1, 0), (0, 1), (-1, 0), (0, -1), (1, 1), (0, 0)),
         length=6,
         x=XKind.VECTOR,
+        batched=True,
         params=(
             Param("hidden", "hidden width H", 4, 1, 64, 1, "numbers in the hidden state", whole=True, argument=False),
         ),

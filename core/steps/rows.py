@@ -36,6 +36,7 @@ STEPS = (
         xs=((1, 10), (2, 20), (1, 30), (3, 5)),
         length=4,
         x=XKind.VECTOR,
+        x_width=2,
         leaves={"carry": "distance"},
     ),
 )

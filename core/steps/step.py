@@ -86,6 +86,8 @@ class Step:
         xs: the opening sequence as nested tuples, time first; empty where x is a key or nothing.
         length: the opening T.
         x: what one x is.
+        x_width: how many numbers a row x has, where the function counts on it; 0: as many as there are.
+        batched: whether a row x may have axes of examples before it.
         dtype: of the opening xs.
         params: what may be turned.
         leaves: a short name for each carry leaf by its path.
@@ -107,6 +109,8 @@ class Step:
     xs: tuple[Any, ...] = ()
     length: int = 0
     x: XKind = XKind.ANY
+    x_width: int = 0
+    batched: bool = False
     dtype: str = "float32"
     params: tuple[Param, ...] = ()
     leaves: Mapping[str, str] = field(default_factory=dict)
@@ -118,6 +122,12 @@ class Step:
     def code(self) -> str:
         """The function as people write it: its source without our type annotations."""
         return plain_source(self.fn)
+
+    def takes(self, shape: tuple[int, ...]) -> bool:
+        """Whether one x may have this shape."""
+        if self.x is XKind.VECTOR and self.batched:
+            shape = shape[-1:]
+        return self.x.takes(shape) and self.x_width in (0, *shape[-1:])
 
     @property
     def needs_keys(self) -> bool:

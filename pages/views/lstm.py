@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
 
 import streamlit as st
 
+from core.base.outcome import Outcome
 from core.base.text import fill
-from core.base.violation import Severity
+from core.base.violation import FieldEdit, Severity
 from core.inputs.cell_fields import FIELDS, PAGE
 from core.inputs.cell_inputs import CellInputs
 from core.inputs.cell_page import CellLook, look_at
+from core.inputs.cell_source import source_changes
 from core.plots.cell_tables import agreement
+from core.runners.cells import CellStep
 from pages.widgets.cards import Mark, field_marks, link_refusals, violation_cards
 from pages.widgets.cell_breaks import break_row, says
 from pages.widgets.cell_controls import cell_controls
@@ -21,13 +25,25 @@ from pages.widgets.frame import calm
 from pages.widgets.state import PageState
 from pages.widgets.verdict import State, Verdict, counted, state_of, verdict_slot, verdict_strip
 
-INTRO = (
+LSTM_INTRO = (
     "A cell takes a carry and an input and gives a new carry and an output. An LSTM's carry is the pair (c, h): "
     "the gates say how much of c is kept, what is added to it, and how much of it shows as h."
 )
+INTROS = {
+    "LSTMCell": LSTM_INTRO,
+    "OptimizedLSTMCell": LSTM_INTRO,
+    "GRUCell": "A cell takes a carry and an input and gives a new carry and an output. A GRU's carry is one array, h, "
+    "and the output is the new h: r says how much of h goes into the candidate n, z how much of h is kept instead of n.",
+    "SimpleCell": "A cell takes a carry and an input and gives a new carry and an output. A simple cell's carry is one "
+    "array, h, and the output is the new h: tanh of the input and h, each through its weights. It has no gates.",
+}
 UNREADABLE = "An input cannot be read: what is shown belongs to the last inputs that could be."
 NEVER = "An input cannot be read, so there is nothing to show yet."
-SUMMARY = "{cell}: {parts} → output {output} · {finite} · {agrees}"
+SUMMARY = "{cell}: carry in{given} → new carry {after}, output {output} · {checks}"
+GIVEN, ONE_ARRAY = " {shapes}", ": one array {shapes}"
+NO_ERROR = "JAX: no error"
+OVER = "{limit} Nothing was run; the result below is that of the last inputs within the limits."
+OVER_AT_ONCE = "{limit} Nothing was run, so there is nothing to show yet."
 RAISED = "JAX raises {type}"
 FINITE, NOT_FINITE = "all finite", "not finite"
 TIMING = "{program} · {ms} ms"
@@ -53,7 +69,7 @@ def page() -> None:
     left, right = st.columns([0.31, 0.69], gap="medium")
     with left, calm(f"{PAGE}:inputs"):
         cell_controls(state, inputs, _marks(look), look.program)
-    with right, calm(f"{PAGE}:result"):
+    with right.container(key=f"{PAGE}_output"), calm(f"{PAGE}:result"):
         _result(state, inputs, look, shown)
 
 
@@ -90,33 +106,48 @@ def _verdict(look: CellLook, good: CellLook | None, took: float) -> Verdict:
     if look.report is None:
         return Verdict(State.STALE, summary=fill(UNREADABLE if good else NEVER))
     summary = program = ""
-    if look.raised is not None:
+    if look.report.outcome is Outcome.LIMIT:
+        limit = " ".join(violation.message for violation in look.report.broken)
+        summary = fill(OVER if good else OVER_AT_ONCE, limit=limit)
+    elif look.raised is not None:
         summary = fill(RAISED, type=look.raised.type)
     elif look.step is not None:
         step = look.step
-        summary = fill(
-            SUMMARY,
-            cell=step.kind.name,
-            parts=", ".join(f"{p} {a.shape}" for p, a in zip(step.kind.parts, step.after, strict=True)),
-            output=step.output.shape,
-            finite=fill(FINITE if step.finite else NOT_FINITE),
-            agrees=agreement(step),
-        )
+        summary = _went(step, broken=bool(look.report.broken))
         program = fill(TIMING, program=fill(COMPILED if step.compiled else CACHED), ms=round(took))
     return Verdict(state_of(look.report), counted(look.report), summary, program)
 
 
+def _went(step: CellStep, *, broken: bool) -> str:
+    """What went into the step and what came out. Beside a broken contract nothing that sounds as if all were well."""
+    shapes = ", ".join(str(t.aval.shape) for t in step.carry if t.aval is not None)
+    alone = len(step.carry) != len(step.kind.parts)
+    checks = [] if step.finite and broken else [fill(FINITE if step.finite else NOT_FINITE)]
+    return fill(
+        SUMMARY,
+        cell=step.kind.name,
+        given=fill(ONE_ARRAY if alone else GIVEN, shapes=shapes),
+        after=", ".join(str(part.shape) for part in step.after),
+        output=step.output.shape,
+        checks=" · ".join([*checks, fill(NO_ERROR) if broken else agreement(step)]),
+    )
+
+
+def _code_changes(inputs: CellInputs, edit: FieldEdit) -> tuple[tuple[str, str], ...]:
+    return source_changes(inputs, CellInputs.of({**asdict(inputs), **edit.values}))
+
+
 def _result(state: PageState, inputs: CellInputs, look: CellLook, shown: CellLook | None) -> None:
-    st.html(f'<p class="cl-quiet">{fill(INTRO)}</p>')
+    st.html(f'<p class="cl-quiet">{fill(INTROS[inputs.cell])}</p>')
     break_row(state, inputs)
     if look.report is not None and (inputs.switched or look.report.broken):
         says(look.report, look.raised, look.step)
-    violation_cards(look.report, state, fix_all=look.all_fixed)
+    violation_cards(look.report, state, fix_all=look.all_fixed, diff=partial(_code_changes, inputs))
     if shown is None:
         return
     drawn_step(state, shown, stale=shown is not look)
     if shown.step is not None:
-        columns = st.columns([0.44, 0.56], gap="medium")
+        columns = st.columns([0.4, 0.6], gap="medium")
         with columns[0]:
             check_table(shown.step)
         with columns[1]:

@@ -18,10 +18,11 @@ from pages.widgets.trajectory_panel import CHART, trajectory_panel
 from pages.widgets.verdict import State, Verdict, verdict_slot, verdict_strip
 
 TRAJECTORY = "Carry over time"
-INIT_HINT = "t = 0 is init"
+INIT_HINT, INIT_HINT_REVERSE = "t = 0 is init", "0 steps done is init"
 LOOP = "Against a Python loop, no jit"
 LEAVES = "Every leaf"
 RESULT = "Final carry and ys"
+STALE = "stale: of the inputs before"
 
 
 def draw_cards(now: Shown, state: PageState) -> None:
@@ -35,27 +36,27 @@ def draw_run(now: Shown) -> None:
     with st.container(key="scan_flow_stale" if now.stale else "scan_flow"):
         scan_player(player_data(good, chart=CHART), key="scan_player")
     if good.result is not None:
-        section(fill(TRAJECTORY), hint=fill(INIT_HINT))
+        section(fill(TRAJECTORY), hint=fill(INIT_HINT_REVERSE if good.result.reverse else INIT_HINT))
         with st.container(key="scan_plot_stale" if now.stale else "scan_plot", gap="xsmall"):
             trajectory_panel(good.result, good.step.leaves)
 
 
 def draw_tables(now: Shown) -> None:
     """The comparison with the loop, every leaf, and the values written out."""
-    good = now.good
+    good, old = now.good, fill(STALE) if now.stale else ""
     left, right = st.columns([0.48, 0.52], gap="medium")
     if good.result is not None:
         with left.container(gap="xsmall"):
-            section(fill(LOOP))
-            with st.container(border=True, key="scan_loop"):
+            section(fill(LOOP), hint=old)
+            with st.container(border=True, key="scan_loop_stale" if now.stale else "scan_loop"):
                 loop_panel(good)
     with (right if good.result is not None else st).container(gap="xsmall"):
-        section(fill(LEAVES))
-        with st.container(border=True, key="scan_leaves"):
+        section(fill(LEAVES), hint=old)
+        with st.container(border=True, key="scan_leaves_stale" if now.stale else "scan_leaves"):
             leaf_table(good)
     if good.result is not None:
-        section(fill(RESULT))
-        with st.container(border=True, key="scan_result"):
+        section(fill(RESULT), hint=old)
+        with st.container(border=True, key="scan_result_stale" if now.stale else "scan_result"):
             result_table(good)
 
 

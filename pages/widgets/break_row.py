@@ -24,4 +24,5 @@ def break_row(state: PageState) -> None:
                 help=fill(mistake.help),
                 on_click=state.edit,
                 args=(break_edit(mistake, state.values), fill(mistake.label), BROKEN, BACK),
+                kwargs={"good": False},
             )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import streamlit as st
@@ -49,6 +49,9 @@ JAX_SAID = "What JAX said"
 RAW_TITLE = "JAX raised an error that no rule explains"
 RAW_OPERANDS = "operands: {operands}"
 
+#: What an edit changes, as marked lines (``("−", "x = 1")``), where a page can say it better than by its inputs.
+type Diff = Callable[[FieldEdit], tuple[tuple[str, str], ...]]
+
 _CIRCLED = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
 _SHOWN = 120
 
@@ -61,7 +64,14 @@ def badge(number: int) -> str:
 # --- cards ----------------------------------------------------------------------------------------------------------
 
 
-def violation_cards(report: Report | None, state: PageState, *, fix_all: Fix | None = None, undo: bool = True) -> None:
+def violation_cards(
+    report: Report | None,
+    state: PageState,
+    *,
+    fix_all: Fix | None = None,
+    undo: bool = True,
+    diff: Diff | None = None,
+) -> None:
     """All cards of a report, in the container with key ``violations``, with the line that undoes the last fix.
 
     Args:
@@ -69,6 +79,7 @@ def violation_cards(report: Report | None, state: PageState, *, fix_all: Fix | N
         state: the page's inputs: a fix's `FieldEdit` is written into it, by field name.
         fix_all: the verified edit that mends everything; drawn once, under the cards.
         undo: draw the undo line here too; a page that wants it elsewhere calls `undo_line`.
+        diff: the lines that show what a fix changes; the inputs it changes where this is None or gives none.
     """
     with st.container(key="violations"):
         if undo:
@@ -80,8 +91,8 @@ def violation_cards(report: Report | None, state: PageState, *, fix_all: Fix | N
             if violation.severity is Severity.NOTE:
                 notes.append((number, violation))
             else:
-                _card(number, violation, state)
-        _notes(notes, state)
+                _card(number, violation, state, diff)
+        _notes(notes, state, diff)
         if report.error is not None:
             with st.container(border=True, key=f"{state.page}_card_error_raw"):
                 st.html(_raw_html(report.error))
@@ -95,7 +106,7 @@ def violation_cards(report: Report | None, state: PageState, *, fix_all: Fix | N
             )
 
 
-def _notes(notes: list[tuple[int, Violation]], state: PageState) -> None:
+def _notes(notes: list[tuple[int, Violation]], state: PageState, diff: Diff | None = None) -> None:
     """Worth knowing, and in nobody's way: one closed line, open on demand."""
     if not notes:
         return
@@ -103,12 +114,12 @@ def _notes(notes: list[tuple[int, Violation]], state: PageState) -> None:
     label = fill(ONE_NOTE if len(notes) == 1 else SOME_NOTES, n=len(notes), titles=escape(titles))
     with st.expander(label, icon=":material/info:", key=f"{state.page}_notes"):
         for number, violation in notes:
-            _card(number, violation, state)
+            _card(number, violation, state, diff)
 
 
 def _title(violation: Violation) -> str:
     rule = rule_of(violation.code)
-    return rule.title if rule is not None else violation.name
+    return violation.title or (rule.title if rule is not None else violation.name)
 
 
 def undo_line(state: PageState) -> None:
@@ -117,21 +128,25 @@ def undo_line(state: PageState) -> None:
     if undo is None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key=f"{state.page}_undo_line"):
-        st.html(f'<span class="cl-done" role="status">{html.escape(undo.said)}</span>')
+        css = "cl-done" if undo.good else "cl-undone"
+        st.html(f'<span class="{css}" role="status">{html.escape(undo.said)}</span>')
         st.button(escape(undo.button), key=f"{state.page}_undo", on_click=state.undo_last)
 
 
-def _card(number: int, violation: Violation, state: PageState) -> None:
+def _card(number: int, violation: Violation, state: PageState, diff: Diff | None = None) -> None:
     with st.container(border=True, key=f"{state.page}_card_{violation.severity.value}_{number}"):
         st.html(_card_html(number, violation))
         for index, fix in enumerate(violation.fixes):
             if isinstance(fix.edit, FieldEdit):
-                _fix(fix, fix.edit, violation, state, key=f"{state.page}_apply_{number}_{index}")
+                _fix(fix, fix.edit, violation, state, key=f"{state.page}_apply_{number}_{index}", diff=diff)
         _foot(number, violation, state)
 
 
-def _fix(fix: Fix, edit: FieldEdit, violation: Violation, state: PageState, *, key: str) -> None:
-    st.html(_diff_html(state.changes(edit)))
+def _fix(
+    fix: Fix, edit: FieldEdit, violation: Violation, state: PageState, *, key: str, diff: Diff | None = None
+) -> None:
+    lines = diff(edit) if diff is not None else ()
+    st.html(_lines_html(lines) if lines else _diff_html(state.changes(edit)))
     st.button(
         escape(fill(APPLY, title=fix.title, checked=checked(fix, violation))),
         key=key,
@@ -249,6 +264,14 @@ def _diff_html(changes: tuple[tuple[str, str, str], ...]) -> str:
     return f'<div class="cl-diff">{lines}</div>'
 
 
+def _lines_html(lines: tuple[tuple[str, str], ...]) -> str:
+    body = "".join(_LINE[mark == "+"].format(mark=mark, line=html.escape(line)) for mark, line in lines)
+    return f'<div class="cl-diff">{body}</div>'
+
+
+_LINE = ("<div><del>{mark} {line}</del></div>", "<div><ins>{mark} {line}</ins></div>")
+
+
 def _raw_html(error: RawError) -> str:
     operands = fill(RAW_OPERANDS, operands=", ".join(error.operands)) if error.operands else ""
     return (
@@ -294,12 +317,16 @@ def link_refusals(state: PageState) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A short line under an input: the number and code of a fault, or a problem with what was typed."""
+    """A short line under an input: the number and code of a fault, or a problem with what was typed.
+
+    `mend`: the words on a button under it, and what that sets.
+    """
 
     severity: Severity
     text: str
     code: str = ""
     number: int = 0
+    mend: tuple[str, FieldEdit] | None = None
 
 
 def field_marks(report: Report | None) -> dict[str, list[Mark]]:

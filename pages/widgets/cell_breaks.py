@@ -87,7 +87,7 @@ def says(report: Report, raised: Raised | None, step: CellStep | None) -> None:
     contract = "; ".join(fill(FOUND, code=v.code, title=_title(v)) for v in broken) if broken else fill(KEPT)
     rows = ((fill(JAX), jax, tone), (fill(CONTRACT), contract, "cl-no" if broken else "cl-ok"))
     body = "".join(
-        f'<tr><th scope="row" style="width: 6rem">{name}</th><td class="{tone}">{html.escape(text)}</td></tr>'
+        f'<tr><th scope="row" style="width: 6rem">{name}</th><td class="{tone}" style="overflow-wrap: anywhere">{html.escape(text)}</td></tr>'
         for name, text, tone in rows
     )
     st.html(f'<table class="cl-table cl-says"><tbody>{body}</tbody></table>')

@@ -23,7 +23,11 @@ from pages.widgets.state import PageState
 CELL, CARRY, INPUT, CODE = "Cell", "Carry", "Input x", "In code"
 CELL_HELP = "The recurrent cells of Flax NNX. OptimizedLSTMCell is the same LSTM with its kernels side by side."
 SEED_HELP = "nnx.Rngs(seed) for the cell: the kernels are drawn from it."
-CARRY_SEED_HELP = "nnx.Rngs(seed) for initialize_carry. Zeros want it too, though nothing is drawn."
+CARRY_SEED_HELP = "nnx.Rngs(seed) for initialize_carry."
+ZEROS_HELP = (
+    "initialize_carry wants nnx.Rngs(seed) for zeros too, but draws nothing from it: every seed gives the same zeros. "
+    "With a normal carry it counts."
+)
 BATCH_HELP = "B: the examples that the carry is made for, and that the input has when it is made here."
 ROWS_HELP = "A line is an example: numbers with commas or blanks, CSV, or nested lists. nan and inf are numbers here."
 CARRY_WORDS: Mapping[str, str] = {"zeros": "zeros", "normal": "normal", "typed": "typed"}
@@ -56,7 +60,7 @@ def cell_controls(state: PageState, inputs: CellInputs, marks: Mapping[str, list
         _input(state, inputs, marks)
     if program:
         section(fill(CODE))
-        st.code(program, language="python", wrap_lines=True)
+        st.code(program, language="python")
 
 
 def _label(name: str) -> str:
@@ -72,7 +76,7 @@ def _pair(
     draw_marks(marks, *(state.key(name) for name in names))
 
 
-def _whole(state: PageState, name: str, text: str | None = None) -> None:
+def _whole(state: PageState, name: str, text: str | None = None, *, disabled: bool = False) -> None:
     field = FIELDS.field(name)
     seeds = field.low == 0
     st.number_input(
@@ -82,6 +86,7 @@ def _whole(state: PageState, name: str, text: str | None = None) -> None:
         min_value=0 if seeds else None,
         max_value=int(field.high) if seeds and field.high is not None else None,
         help=text,
+        disabled=disabled,
     )
 
 
@@ -97,7 +102,8 @@ def _carry(state: PageState, inputs: CellInputs, marks: Mapping[str, list[Mark]]
     )
     draw_marks(marks, state.key("carry"))
     if inputs.carry != "typed":
-        _whole(state, "carry_seed", fill(CARRY_SEED_HELP))
+        zeros = inputs.carry == "zeros"
+        _whole(state, "carry_seed", fill(ZEROS_HELP if zeros else CARRY_SEED_HELP), disabled=zeros)
         draw_marks(marks, state.key("carry_seed"))
         return
     for part in KINDS[inputs.cell].parts:

@@ -12,7 +12,7 @@ from core.base.places import Field
 from core.base.text import fill
 from core.inputs.cell_page import CellLook
 from core.plots.cell import NO_FAULTS, Faults, cell_payload, number_rows
-from core.plots.cell_tables import check_rows, shape_rows
+from core.plots.cell_tables import CheckRow, check_rows, shape_rows
 from core.runners.cells import CellStep
 from pages.widgets.cell_drawing import cell_drawing
 from pages.widgets.frame import section
@@ -27,9 +27,13 @@ TOLERANCE = "tolerance"
 DIFFERENCE = "largest difference"
 FINITE = "every number finite"
 YES, NO = "yes", "no: {where}"
-OK, BAD, NOT_MADE = "✓", "✗", "–"
-NOWRAP = "white-space: nowrap"
-COLUMNS = ("", "leaf", "type", "axes")
+OK, BAD = "✓", "✗"
+#: Text wraps in these tables: two cards stand beside each other, and a phone is narrower than either.
+WRAP = "white-space: normal; overflow-wrap: anywhere"
+COLUMNS = ("", "leaf", "type and axes")
+#: Types stand in a column of their own as long as the axes have room beside them; on a phone the axes go beneath.
+AXES_BOX = "display: inline-block; white-space: nowrap"
+TYPE_BOX = f"{AXES_BOX}; min-width: 6.6rem"
 
 #: Which boxes of the drawing an input's fault shows at.
 _SLOTS = {"carry": ("c", "h"), "carry_c": ("c",), "carry_h": ("h",), "batch": ("c", "h"), "carry_seed": ("c", "h")}
@@ -117,15 +121,18 @@ def faults_of(report: Report | None) -> Faults:
 def check_table(step: CellStep) -> None:
     """NumPy, eager and vmap beside the program, with the tolerance, and whether everything is finite."""
     section(fill(CHECKS))
-    rows = [(row.name, row.result, row.agrees) for row in check_rows(step)]
+    rows = list(check_rows(step))
     where = ", ".join(not_finite(step))
-    rows.append((fill(FINITE), fill(NO, where=where) if where else fill(YES), not where))
+    rows.append(CheckRow(fill(FINITE), fill(NO, where=where) if where else fill(YES), not where))
     body = "".join(
-        f'<tr><th scope="row">{html.escape(name)}</th><td class="cl-mono">{html.escape(result)}</td>'
-        f"<td>{_sign(agrees)}</td></tr>"
-        for name, result, agrees in rows
+        f'<tr><th scope="row">{html.escape(row.name)}{_reason(row.why)}</th>'
+        f'<td class="cl-mono" style="{WRAP}">{html.escape(row.result)}</td><td>{_sign(row.agrees)}</td></tr>'
+        for row in rows
     )
-    note = f'<tr><th scope="row">{fill(TOLERANCE)}</th><td class="cl-mono" colspan="2">{step.numpy.tolerance.text}</td></tr>'
+    note = (
+        f'<tr><th scope="row">{fill(TOLERANCE)}</th>'
+        f'<td class="cl-mono" style="{WRAP}" colspan="2">{step.numpy.tolerance.text}</td></tr>'
+    )
     with st.container(border=True):
         head = f"<thead><tr><th></th><th>{fill(DIFFERENCE)}</th><th></th></tr></thead>"
         st.html(f'<table class="cl-table">{head}<tbody>{body}{note}</tbody></table>')
@@ -137,9 +144,13 @@ def not_finite(step: CellStep) -> list[str]:
     return [name for name, values in named if not np.isfinite(values.astype(np.float32)).all()]
 
 
+def _reason(why: str) -> str:
+    return f'<div class="cl-quiet">{html.escape(why)}</div>' if why else ""
+
+
 def _sign(agrees: bool | None) -> str:
     if agrees is None:
-        return NOT_MADE
+        return ""
     return f'<span class="cl-ok">{OK}</span>' if agrees else f'<span class="cl-no">{BAD}</span>'
 
 
@@ -148,8 +159,9 @@ def shape_table(step: CellStep) -> None:
     section(fill(SHAPES))
     head = "".join(f"<th>{fill(word) if word else ''}</th>" for word in COLUMNS)
     body = "".join(
-        f'<tr><th scope="row" class="cl-role-{row.role}">{fill(row.word)}</th><td class="cl-mono">{row.path}</td>'
-        f'<td class="cl-mono" style="{NOWRAP}">{row.type}</td><td class="cl-mono" style="{NOWRAP}">{row.axes}</td></tr>'
+        f'<tr><th scope="row" class="cl-role-{row.role}">{fill(row.word)}</th>'
+        f'<td class="cl-mono" style="white-space: normal">{row.path.replace(".", ".<wbr>")}</td>'
+        f'<td class="cl-mono" style="white-space: normal"><span style="{TYPE_BOX}">{row.type}</span> <span style="{AXES_BOX}">{row.axes}</span></td></tr>'
         for row in shape_rows(step)
     )
     with st.container(border=True):

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.base.text import fill
 from core.inputs.fields import Kind
-from pages.widgets.cards import Mark, draw_marks
+from pages.widgets.cards import Mark, draw_marks, escape
 from pages.widgets.state import PageState
 
 
@@ -80,7 +80,13 @@ class Controls:
 
     def under(self, *names: str) -> None:
         """The marks of these fields, where you are."""
-        draw_marks(self.marks, *(self.state.key(name) for name in names))
+        keys = [self.state.key(name) for name in names]
+        draw_marks(self.marks, *keys)
+        for key in keys:
+            for mark in self.marks.get(key, ()):
+                if mark.mend is not None:
+                    title, edit = mark.mend
+                    st.button(escape(title), key=f"{key}_mend", on_click=self.state.edit, args=(edit, title))
 
     def _label(self, name: str, label: str) -> str:
         return label or self._table.field(name).label

@@ -94,8 +94,8 @@ def _rows(check: LoopCheck) -> Iterator[tuple[str, str, str]]:
 
 
 def _tolerances(leaves: tuple[LeafCheck, ...]) -> Iterator[tuple[str, str, str]]:
-    for dtype, tolerance in {leaf.dtype: leaf.tolerance for leaf in leaves}.items():
-        yield _row(fill(TOLERANCE, dtype=dtype), tolerance.text, None)
+    for dtype, text in {leaf.dtype: leaf.tolerance_text for leaf in leaves}.items():
+        yield _row(fill(TOLERANCE, dtype=dtype), text, None)
 
 
 def _type(dtype: str, shape: tuple[int, ...]) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import html
+from typing import Any
 
 import streamlit as st
 
 from core.base.text import fill
-from core.inputs.generate import GENERATORS
+from core.inputs.generate import GENERATORS, formula_of, generator_of
 from core.inputs.preset import init_leaves, takes_numbers
 from core.inputs.scan_check import Checked
 from core.steps.library import STEPS
 from core.steps.step import XKind
 from pages.widgets.array_editor import array_editor
+from pages.widgets.cards import inline
 from pages.widgets.code import step_code
 from pages.widgets.controls import Controls
 from pages.widgets.frame import section
@@ -20,13 +21,14 @@ from pages.widgets.frame import section
 STEP, SEQUENCE, INIT, SCAN, MORE = "Step", "Sequence xs", "Init", "Scan", "More"
 MORE_LABEL = "More: weak type, unroll, length, xs as a list"
 CARRY_IS, X_IS = "carry: {text}", "x: {text}"
+_MORE_OPEN = "scan:more_open"
 SOURCES = {"table": "table", "paste": "text", "generate": "generator"}
 AXES = {"unsaid": "not said", "time": "time first: (T, B, F)", "batch": "batch first: (B, T, F)"}
 PASTE_HINT = "1, 2, 3   or a line a step   or [[1, 2], [3, 4]]"
-TABLE_HINT = "Edit the cells; nan and inf are numbers too."
+TABLE_HINT = "Edit the cells; nan and inf are numbers too. A longer T adds zeros; what a shorter one cuts comes back."
 FAULTY = "✗ {title} (breaks {code})"
 NO_XS = "This step takes no xs: the scan is as long as its length says."
-KEYS_XS = "xs holds one random key for each step, drawn from the seed."
+KEYS_XS = "xs holds one PRNG key for each step, drawn from the seed; JAX writes its type `key<fry>[]`."
 FROM = "from"
 T, B, F = "length T", "batch B", "features F"
 SIZES_HINT = "0: no such axis"
@@ -55,9 +57,9 @@ def step_panel(controls: Controls, checked: Checked) -> None:
 
 def _described(formula: str, carry: str, x: str) -> str:
     return (
-        f'<p class="cl-formula"><b>{html.escape(formula)}</b></p>'
-        f'<p class="cl-quiet"><span class="cl-role-c">{html.escape(fill(CARRY_IS, text=carry))}</span> · '
-        f'<span class="cl-role-x">{html.escape(fill(X_IS, text=x))}</span></p>'
+        f'<p class="cl-formula"><b>{inline(formula)}</b></p>'
+        f'<p class="cl-quiet"><span class="cl-role-c">{inline(fill(CARRY_IS, text=carry))}</span> · '
+        f'<span class="cl-role-x">{inline(fill(X_IS, text=x))}</span></p>'
     )
 
 
@@ -91,6 +93,8 @@ def _numbers(controls: Controls, source: str) -> None:
         controls.whole("length", fill(T))
     with right:
         controls.choice("dtype", label=fill("dtype"))
+    if source != "generate":
+        controls.state.hide("generator", "batch", "features", "seed")
     if source == "table":
         array_editor(controls.state)
         st.caption(fill(TABLE_HINT))
@@ -111,10 +115,14 @@ def _generator(controls: Controls) -> None:
         controls.whole("batch", fill(B), hint=fill(SIZES_HINT))
     with middle:
         controls.whole("features", fill(F), hint=fill(SIZES_HINT))
-    with right:
-        controls.whole("seed")
-    chosen = controls.state.values["generator"]
-    st.caption(next(g.formula for g in GENERATORS if g.id == chosen))
+    values: Any = controls.state.values
+    if generator_of(values["generator"]).seeded:
+        with right:
+            controls.whole("seed")
+    else:
+        controls.state.hide("seed")
+    first = values["axes"] == "batch"
+    st.caption(formula_of(values["generator"], values["batch"], values["features"], batch_first=first))
 
 
 def init_panel(controls: Controls, checked: Checked) -> None:
@@ -136,7 +144,10 @@ def scan_panel(controls: Controls, checked: Checked) -> None:
     marked = any(controls.marks.get(controls.state.key(name)) for name in names)
     with st.container(border=True, key="scan_scan_panel"):
         controls.flag("reverse")
-        with st.expander(fill(MORE_LABEL), expanded=marked or _not_default(controls, names)):
+        # Only ever opened from here: what one types in it must not close it.
+        opened = bool(st.session_state.get(_MORE_OPEN)) or marked or _not_default(controls, names)
+        st.session_state[_MORE_OPEN] = opened
+        with st.expander(fill(MORE_LABEL), expanded=opened):
             left, right = st.columns(2, gap="xsmall")
             with left:
                 controls.text("unroll", hint=fill(UNROLL_HINT))

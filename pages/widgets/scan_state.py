@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import streamlit as st
@@ -10,19 +11,27 @@ import streamlit as st
 from core.base.outcome import Outcome
 from core.base.text import fill
 from core.base.violation import Severity, Violation
+from core.inputs.fields import Value
 from core.inputs.scan_check import Checked, evaluate
-from core.inputs.scan_fields import follow, scan_fields, scan_link_fields
+from core.inputs.scan_fields import follow, resized, scan_fields, scan_link_fields
 from pages.widgets.cards import Mark, field_marks
 from pages.widgets.state import PageState
 from pages.widgets.verdict import State, Verdict, counted, state_of
 
 _NOW, _GOOD = "scan:checked", "scan:good"
+#: The typed numbers, and the rows that a shorter T has cut off them.
+_CUT = "scan:cut"
 
 COMPILED, CACHED = "compiled", "cached"
 PADDED = "{program} for T = {padded}"
+PADDED_HINT = (
+    "Lengths are padded to a power of two, so that few programs are compiled; only the T steps asked for count."
+)
 TOOK = "{ms} ms"
 CANNOT_READ = "An input cannot be read. What is shown is the result of the inputs before."
 UNREADABLE = "An input cannot be read."
+CANNOT_RUN = "The step cannot take an input. What is shown is the result of the inputs before."
+MISFIT = "The step cannot take an input."
 NOT_RUN = "Nothing was computed."
 SHOWN_IS_OLD = "What is shown below is the last result that ran."
 
@@ -50,7 +59,23 @@ class Shown:
 
 def scan_state() -> PageState:
     """The page's inputs."""
-    return PageState("scan", scan_fields, link_table=scan_link_fields, follow=follow)
+    return PageState("scan", scan_fields, link_table=scan_link_fields, follow=_follow)
+
+
+def _follow(before: Mapping[str, Value], edits: Mapping[str, Value]) -> dict[str, Value]:
+    """As `follow`, but the numbers that a shorter T cuts off are kept in this session until others are typed."""
+    of, rest = st.session_state.get(_CUT, ("", ()))
+    rest = rest if of == before.get("numbers") else ()
+    if "length" in edits and "numbers" not in edits and before["source"] != "generate":
+        text, rest = resized(str(before["numbers"]), int(edits["length"]), rest)
+        edits = {**edits, "numbers": text}
+    after = follow(before, edits)
+    if after["step"] != before["step"] or (
+        "numbers" in edits and after["length"] not in (before["length"], edits.get("length"))
+    ):
+        rest = ()
+    st.session_state[_CUT] = (after["numbers"], rest)
+    return after
 
 
 def needs_run(state: PageState) -> bool:
@@ -78,9 +103,8 @@ def verdict_of(shown: Shown, summary: str, words: str = "") -> Verdict:
     """The strip: `summary` of the result, and `words` about the loop once it was compared."""
     checked = shown.checked
     if checked.report is None:
-        return Verdict(
-            State.STALE if shown.stale else State.UNCHECKED, summary=fill(CANNOT_READ if shown.stale else UNREADABLE)
-        )
+        now, before = (MISFIT, CANNOT_RUN) if checked.built.misfit else (UNREADABLE, CANNOT_READ)
+        return Verdict(State.STALE if shown.stale else State.UNCHECKED, summary=fill(before if shown.stale else now))
     state, count = state_of(checked.report), counted(checked.report)
     if checked.result is None:
         over = state is State.LIMIT and shown.stale
@@ -88,7 +112,7 @@ def verdict_of(shown: Shown, summary: str, words: str = "") -> Verdict:
     run = checked.result
     program = fill(PADDED, program=fill(COMPILED if run.compiled else CACHED), padded=run.padded)
     aside = " · ".join([program, fill(TOOK, ms=f"{shown.ms:.0f}")])
-    return Verdict(state, count, " · ".join(part for part in (summary, words) if part), aside)
+    return Verdict(state, count, " · ".join(part for part in (summary, words) if part), aside, fill(PADDED_HINT))
 
 
 def marks_of(checked: Checked) -> dict[str, list[Mark]]:
@@ -98,6 +122,9 @@ def marks_of(checked: Checked) -> dict[str, list[Mark]]:
     for severity, said in ((Severity.ERROR, built.problems), (Severity.NOTE, built.hints)):
         for name, text in said:
             marks.setdefault(f"scan_{name}", []).append(Mark(severity, text))
+    for mend in built.mends:
+        key = f"scan_{mend.field}"
+        marks[key][-1] = replace(marks[key][-1], mend=(mend.title, mend.edit))
     return marks
 
 

@@ -6,6 +6,7 @@ a run did not draw (another page, a closed section). Everything lives in this se
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -13,9 +14,11 @@ import streamlit as st
 
 from core.base.text import fill
 from core.base.violation import FieldEdit
-from core.inputs.fields import FieldTable, InputField, Kind, Value, changed
+from core.inputs.fields import FieldTable, InputField, Kind, Value, changed, repeated
 
 APPLIED, UNDO = "Applied: {title}.", "Undo"
+WENT_BACK = "The browser's history has no address for the inputs that were here: they were too long for a link."
+BRING_BACK = "Bring them back"
 YES, NO = "on", "off"
 EMPTY = "(empty)"
 
@@ -31,12 +34,17 @@ def enter_page(url_path: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """What the last button changed: a sentence that says so, the words on its undo button, the values before and after."""
+    """What the last button changed: a sentence that says so, the words on its undo button, the values before and after.
+
+    `earlier`: what the button before it changed, when that is what an undo leads back to.
+    """
 
     said: str
     button: str
     before: Mapping[str, Value]
     after: Mapping[str, Value]
+    good: bool = True
+    earlier: Undo | None = None
 
 
 class PageState:
@@ -112,15 +120,16 @@ class PageState:
         Also gives every widget key its value, so that widgets need none. Never raises for what a link or widget holds.
         """
         known = self._name("values") in st.session_state
-        params = {k: v for k, v in st.query_params.items() if k not in _STREAMLIT_PARAMS}
-        if params and (st.session_state.get(_ENTERED, True) or not known):
-            read = self._link_table(params).from_link(params)
-            self._store(self._follow(read.values, {}))
-            st.session_state[self._name("refused")] = read.refused
+        entered = st.session_state.get(_ENTERED, True)
+        params = _link_params()
+        if params and (entered or not known):
+            self._read_link(params)
         elif not known:
             self._store(self._table_for({}).defaults())
-        else:
-            self._take_from_widgets()
+        elif not self._take_from_widgets() and not entered and self._went_back(params):
+            self._go_back(params)
+        st.session_state.pop(self._name("clicked"), None)
+        st.session_state.pop(self._name("hidden"), None)  # this run says anew what it does not draw
         self._seed_widgets()
         self._write_link()
         return self.values
@@ -130,31 +139,75 @@ class PageState:
         """A sentence when the state is too long for a link, else ""."""
         return self.table.to_link(self.values).problem
 
+    def _read_link(self, params: Mapping[str, str]) -> None:
+        read = self._link_table(params).from_link(params)
+        self._store(self._follow(read.values, {}))
+        counts = {name: len(st.query_params.get_all(name)) for name in params}
+        st.session_state[self._name("refused")] = (*repeated(counts), *read.refused)
+
+    def _go_back(self, params: Mapping[str, str]) -> None:
+        """Follow an address that the browser's history brought; what no address carries is kept for an undo."""
+        before, lost = self.values, bool(self.link_problem)
+        self._read_link(params)
+        st.session_state[self._name("revision")] = self.revision + 1
+        if lost:
+            after = self.values
+            st.session_state[self._name("undo")] = Undo(fill(WENT_BACK), fill(BRING_BACK), before, after)
+
+    def _went_back(self, params: Mapping[str, str]) -> bool:
+        """Whether this address is not the one this page wrote: the browser's Back or Forward has brought it.
+
+        Right after a write the browser may not have it yet and send its old address along with a click.
+        """
+        if self._name("clicked") in st.session_state:
+            return False
+        written: tuple[dict[str, str], float] | None = st.session_state.get(self._name("written"))
+        return written is not None and params != written[0] and time.monotonic() - written[1] > _ON_ITS_WAY
+
     # --- writing ----------------------------------------------------------------------------------------------------
 
-    def edit(self, edit: FieldEdit, title: str, said: str = APPLIED, undo: str = UNDO) -> None:
+    def edit(self, edit: FieldEdit, title: str, said: str = APPLIED, undo: str = UNDO, *, good: bool = True) -> None:
         """For `on_click`: give these fields these values, exactly, and remember how to undo it.
 
-        `said` and `undo` are the templates of the line that offers to undo it.
+        `said` and `undo` are the templates of the line that offers to undo it; `good`: it mends something.
+        What was typed in the same moment counts first. An edit that changes nothing (a second click) is none; breaking
+        what is broken on purpose already leaves the way back to what was there before the first time.
         """
-        before = self.values
+        self._take_for_callback()
+        before, last = self.values, self.undo
         after = self._complete({**before, **edit.values})
-        names = set(before) | set(after)
+        if after == before:
+            return
+        if not good:
+            before, last = self._before_breaking(before, last), None
         self.write(after)
-        touched = changed(before, after, sorted(names))
+        touched = changed(before, after, sorted(set(before) | set(after)))
         st.session_state[self._name("undo")] = Undo(
             fill(said, title=title),
             fill(undo),
             {n: before[n] for n in touched if n in before},
             {n: after[n] for n in touched if n in after},
+            good,
+            last,
         )
+
+    def _before_breaking(self, values: dict[str, Value], last: Undo | None) -> dict[str, Value]:
+        """What was there before the first of the breaks that undoing leads back to; these values where there is none."""
+        found = values
+        while last is not None:
+            found = {**found, **last.before}
+            if not last.good:
+                return self._complete(found)
+            last = last.earlier
+        return values
 
     def undo_last(self) -> None:
         """For `on_click`: what `edit` changed gets its values back."""
+        self._take_for_callback()
         undo = self.undo
         if undo is not None:
             self.write({**self.values, **undo.before})
-            st.session_state.pop(self._name("undo"), None)
+            st.session_state[self._name("undo")] = undo.earlier
 
     def write(self, values: Mapping[str, object]) -> None:
         """Set all fields (what is missing or impossible gets its default), widgets included."""
@@ -166,9 +219,19 @@ class PageState:
 
     def set_quietly(self, name: str, value: Value) -> None:
         """Set one field from a widget that keeps its own edits (a table), without a new revision."""
+        self._take_for_callback()
         self._store(self._follow(self.values, {name: value}))
         for changed_name, new in self.values.items():
             st.session_state[self.key(changed_name)] = new
+
+    def hide(self, *names: str) -> None:
+        """Say that this run draws no widget for these fields: they keep their values.
+
+        Without it they would lose them: for a widget that a run does not draw, Streamlit goes back to what stood under
+        its key before it was first drawn.
+        """
+        hidden = st.session_state.get(self._name("hidden"), frozenset())
+        st.session_state[self._name("hidden")] = hidden | set(names)
 
     # --- showing ----------------------------------------------------------------------------------------------------
 
@@ -186,18 +249,28 @@ class PageState:
     def _complete(self, values: Mapping[str, object]) -> dict[str, Value]:
         return self._table_for(values).complete(values)
 
-    def _take_from_widgets(self) -> None:
+    def _take_for_callback(self) -> None:
+        """What was typed in the same moment comes first; and the run that follows was asked for by a click."""
+        st.session_state[self._name("clicked")] = True
+        self._take_from_widgets()
+
+    def _take_from_widgets(self) -> bool:
+        """Take what was changed in the widgets since the last time; whether anything was."""
         values = self.values
-        given: dict[str, Value] = {n: st.session_state.get(self.key(n), v) for n, v in values.items()}
+        hidden = st.session_state.get(self._name("hidden"), frozenset())
+        given: dict[str, Value] = {
+            n: v if n in hidden else st.session_state.get(self.key(n), v) for n, v in values.items()
+        }
         edits = {name: given[name] for name in changed(values, given, values)}
         if not edits:
-            return
+            return False
         new = self._follow(values, edits)
         self._store(new)
         st.session_state.pop(self._name("refused"), None)
         if changed({**values, **edits}, new, new):
             # Something followed that no widget said: an editor that keeps edits itself must begin anew.
             st.session_state[self._name("revision")] = self.revision + 1
+        return True
 
     def _seed_widgets(self) -> None:
         # Only where it differs: writing an equal value would make the browser drop what is being typed.
@@ -211,6 +284,10 @@ class PageState:
         kept = {k: v for k, v in st.query_params.items() if k in _STREAMLIT_PARAMS}
         if dict(st.query_params) != {**kept, **params}:
             st.query_params.from_dict({**kept, **params})
+            st.session_state[self._name("written")] = (dict(params), time.monotonic())
+        else:
+            since = st.session_state.get(self._name("written"), (None, 0.0))[1]
+            st.session_state[self._name("written")] = (dict(params), since)
 
     def _store(self, values: Mapping[str, Value]) -> None:
         st.session_state[self._name("values")] = dict(values)
@@ -219,6 +296,13 @@ class PageState:
         return f"{self.page}:{what}"
 
 
+def _link_params() -> dict[str, str]:
+    """What the address says, without what Streamlit says there."""
+    return {k: v for k, v in st.query_params.items() if k not in _STREAMLIT_PARAMS}
+
+
+#: Seconds in which a browser surely has an address that was written.
+_ON_ITS_WAY = 1.5
 #: Query parameters that belong to Streamlit itself.
 _STREAMLIT_PARAMS = frozenset({"embed", "embed_options"})
 

@@ -50,12 +50,17 @@ def _leaf(row: LeafRow, axes: bool) -> list[str]:
     return [*cells, *([html.escape(row.axes)] if axes else []), fill(YES if weak else NO)]
 
 
+def _value(value: str) -> str:
+    css = "cl-value cl-matrix" if value.startswith("[[") else "cl-value"
+    return f'<span class="{css}">{html.escape(value)}</span>'
+
+
 def result_table(checked: Checked) -> None:
     """The final carry and ys, written out."""
     if checked.result is None:
         return
     rows = (
-        [role_html(role), html.escape(path), html.escape(kind), f'<span class="cl-value">{html.escape(value)}</span>']
+        [role_html(role), html.escape(path), html.escape(kind), _value(value)]
         for role, path, kind, value in result_rows(checked.result)
     )
     st.html(table_html(RESULT_HEAD, rows))

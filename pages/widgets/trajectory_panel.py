@@ -12,12 +12,14 @@ from core.plots.trajectory import trajectory
 
 CHART = "scan_trajectory"
 NUMBERS = "The numbers as a table"
+#: Rows of the table that are shown at once; more scroll.
+_ROWS = 6
 _CONFIG = {"displayModeBar": False, "scrollZoom": False}
 
 
 def trajectory_panel(result: ScanResult, names: Mapping[str, str]) -> None:
     """The trajectory of one run; `names` are the short names of the carry's leaves by path."""
-    plot = trajectory(result.carries, names)
+    plot = trajectory(result.carries, names, reverse=result.reverse)
     if plot.figure is not None:
         # The template whose colours Streamlit's front end replaces by the theme's, in light and in dark.
         plot.figure["layout"]["template"] = "streamlit"
@@ -27,4 +29,5 @@ def trajectory_panel(result: ScanResult, names: Mapping[str, str]) -> None:
         st.caption(note)
     shown = st.expander(fill(NUMBERS), key="scan_numbers_table", on_change="rerun")
     if shown.open:
-        shown.dataframe(plot.table, hide_index=True, height=260)
+        rows = len(next(iter(plot.table.values())))
+        shown.dataframe(plot.table, hide_index=True, height=260 if rows > _ROWS else "content")

@@ -30,6 +30,7 @@ class State(enum.StrEnum):
     KEPT = "kept"
     NOTES = "notes"
     BROKEN = "broken"
+    WARNED = "warned"
     LIMIT = "limit"
     ERROR = "error"
     STALE = "stale"
@@ -41,6 +42,7 @@ _ICON = {
     State.KEPT: "✓",
     State.NOTES: "✓",
     State.BROKEN: "✗",
+    State.WARNED: "⚠",
     State.LIMIT: "⊘",
     State.ERROR: "✗",
     State.STALE: "◷",
@@ -51,6 +53,7 @@ WORDS = {
     State.KEPT: "Contract kept",
     State.NOTES: "Contract kept, {count}",
     State.BROKEN: "Contract broken: {count}",
+    State.WARNED: "Contract broken silently: {count}",
     State.LIMIT: "Over a limit",
     State.ERROR: "JAX raised an error no rule explains",
     State.STALE: "Stale",
@@ -72,12 +75,14 @@ class Verdict:
         count: errors and warnings (or notes) in words, from `counted`.
         summary: the result in a few words, ``final carry 6 · ys [1, 3, 6] · equals the loop``.
         program: about the program, ``cached · padded to 4 · 2 ms``.
+        hint: a tooltip that explains `program`.
     """
 
     state: State
     count: str = ""
     summary: str = ""
     program: str = ""
+    hint: str = ""
 
 
 def state_of(report: Report | None) -> State:
@@ -86,6 +91,8 @@ def state_of(report: Report | None) -> State:
         return State.UNCHECKED
     if report.outcome is Outcome.OK:
         return State.NOTES if report.notes else State.KEPT
+    if report.outcome is Outcome.VIOLATIONS and all(v.severity is Severity.WARNING for v in report.broken):
+        return State.WARNED
     return {Outcome.VIOLATIONS: State.BROKEN, Outcome.LIMIT: State.LIMIT, Outcome.ERROR: State.ERROR}[report.outcome]
 
 
@@ -124,6 +131,7 @@ def verdict_strip(slot: DeltaGenerator, verdict: Verdict) -> None:
             words=html.escape(words),
             summary=html.escape(verdict.summary),
             aside=html.escape(aside),
+            hint=html.escape(verdict.hint, quote=True),
         )
     )
 
@@ -131,5 +139,5 @@ def verdict_strip(slot: DeltaGenerator, verdict: Verdict) -> None:
 _STRIP = (
     '<div class="cl-strip cl-{state}" role="status" aria-live="polite">'
     '<strong class="cl-words"><span aria-hidden="true">{icon}</span> {words}</strong>'
-    '<span class="cl-summary">{summary}</span><span class="cl-aside">{aside}</span></div>'
+    '<span class="cl-summary">{summary}</span><span class="cl-aside" title="{hint}">{aside}</span></div>'
 )

@@ -37,7 +37,7 @@ def at() -> AppTest:
 
 
 def text_of(fragment: str) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", fragment)).strip()
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", fragment.replace("<wbr>", ""))).strip()
 
 
 def blocks(at: AppTest, mark: str) -> list[str]:
@@ -91,7 +91,11 @@ def press(at: AppTest, key: str) -> AppTest:
 
 def test_opens_on_the_case_of_the_guide(at):
     assert strip(at).startswith("✓ Contract kept")
-    assert "LSTMCell: c (2, 4), h (2, 4) → output (2, 4) · all finite · equals the NumPy formula" in strip(at)
+    assert (
+        "LSTMCell: carry in (2, 4), (2, 4) → new carry (2, 4), (2, 4), output (2, 4) · all finite · equals the"
+        in strip(at)
+    )
+    assert "equals the NumPy formula" in strip(at)
     assert "jax 0.11.2 · jaxlib 0.11.2 · flax 0.12.10 · cpu" in strip(at)
     assert not cards(at)
     assert not marks(at)
@@ -114,8 +118,8 @@ def test_shapes_and_checks_stand_beneath(at):
 
 
 def test_the_program_stands_there(at):
-    assert "cell = nnx.LSTMCell(3, 4, rngs=nnx.Rngs(0))" in at.code[0].value
-    assert "carry = cell.initialize_carry((2, 3), rngs=nnx.Rngs(1))" in at.code[0].value
+    assert "cell = nnx.LSTMCell(\n    3, 4, rngs=nnx.Rngs(0)\n)\n" in at.code[0].value
+    assert "carry = cell.initialize_carry(\n    (2, 3), rngs=nnx.Rngs(1)\n)\n" in at.code[0].value
 
 
 # --- inputs -----------------------------------------------------------------------------------------------------------
@@ -123,20 +127,27 @@ def test_the_program_stands_there(at):
 
 def test_another_hidden_size_changes_shapes_and_drawing(at):
     number(at, "hidden_features", 5)
-    assert "c (2, 5), h (2, 5) → output (2, 5)" in strip(at)
+    assert "new carry (2, 5), (2, 5), output (2, 5)" in strip(at)
     assert drawing(at)["units"] == 5
     assert "cell.ii.kernel float32[3,5]" in tables(at)
 
 
 @pytest.mark.parametrize(
-    ("name", "gates"), [("GRUCell", ["r", "z", "n"]), ("SimpleCell", []), ("OptimizedLSTMCell", list("ifgo"))]
+    ("name", "gates", "opens"),
+    [
+        ("GRUCell", ["r", "z", "n"], "A GRU's carry is one array"),
+        ("SimpleCell", [], "A simple cell's carry is one array"),
+        ("OptimizedLSTMCell", list("ifgo"), "An LSTM's carry is the pair (c, h)"),
+    ],
 )
-def test_the_other_cells(at, name, gates):
+def test_the_other_cells(at, name, gates, opens):
     at.selectbox(key="lstm_cell").set_value(name)
     ran(at)
     assert strip(at).startswith("✓ Contract kept")
     assert name in strip(at)
     assert drawing(at)["gates"] == gates
+    (intro,) = blocks(at, 'class="cl-quiet">A cell takes')
+    assert opens in intro
 
 
 def test_seeds_move_the_numbers(at):
@@ -205,7 +216,7 @@ def test_the_state_is_in_the_link_and_comes_back_from_it(at):
 
 def test_a_link_with_nonsense_is_refused_by_name():
     at = opened({"cell": "Transformer", "hidden": "many", "v": "1"})
-    refused = " ".join(w.value for w in at.warning)
+    refused = marks(at)
     assert "Transformer" in refused
     assert "many" in refused
     assert strip(at).startswith("✓")
@@ -253,8 +264,16 @@ def test_a_first_visit_with_an_unreadable_link_has_nothing_to_show_and_says_so()
 def test_over_a_limit_is_said_and_nothing_runs(at, name, value):
     number(at, name, value)
     assert strip(at).startswith("⊘ Over a limit")
+    assert "limit of" in strip(at)
+    assert "the result below is that of the last inputs within the limits" in strip(at)
     assert "X601" in cards(at)
     assert drawing(at)["stale"]
+
+
+def test_a_first_visit_over_a_limit_says_that_there_is_no_result():
+    at = opened({"hidden": "1000", "v": "1"})
+    assert "there is nothing to show yet" in strip(at)
+    assert "below" not in strip(at)
 
 
 def test_numbers_that_are_not_finite_run_and_are_said(at):
@@ -285,7 +304,7 @@ SAID = {
 def test_each_switch_says_what_jax_does_and_what_the_contract_says(at, name):
     jax, code = SAID[name]
     press(at, f"lstm_break_{name}")
-    assert strip(at).startswith("✗ Contract broken")
+    assert strip(at).startswith("⚠ Contract broken silently" if jax == "no error" else "✗ Contract broken")
     assert f"JAX {jax}" in says(at)
     assert f"Contract {code}, " in says(at)
     assert code in cards(at)
@@ -298,6 +317,61 @@ def test_each_switch_says_what_jax_does_and_what_the_contract_says(at, name):
     press(at, f"lstm_break_{name}")
     assert strip(at).startswith("✓ Contract kept")
     assert not cards(at)
+
+
+WENT = {
+    "batch_1": "carry in (1, 4), (1, 4) → new carry (2, 4), (2, 4), output (2, 4)",
+    "one_array": "carry in: one array (2, 4) → new carry (2, 4), (2, 4), output (2, 4)",
+    "time_axis": "carry in (5, 2, 4), (5, 2, 4) → new carry (5, 2, 4), (5, 2, 4), output (5, 2, 4)",
+    "swapped": "carry in (2, 4), (2, 4) → new carry (2, 4), (2, 4), output (2, 4)",
+}
+
+
+@pytest.mark.parametrize("name", WENT)
+def test_beside_a_silent_break_the_strip_says_what_went_in_and_nothing_reassuring(at, name):
+    press(at, f"lstm_break_{name}")
+    assert f"LSTMCell: {WENT[name]} · JAX: no error" in strip(at)
+    assert "equals" not in strip(at)
+    assert "all finite" not in strip(at)
+
+
+FIXED = {
+    "no_cell_rngs": ("− cell = nnx.LSTMCell(3, 4)", "+ cell = nnx.LSTMCell(3, 4, rngs=nnx.Rngs(0))"),
+    "wrong_width": ("− c = h = jnp.zeros((2, 5))", "+ carry = cell.initialize_carry((2, 3), rngs=nnx.Rngs(1))"),
+    "batch_1": ("− carry = cell.initialize_carry((1, 3)", "+ carry = cell.initialize_carry((2, 3)"),
+    "swapped": ("− carry = carry[1], carry[0] # (h, c)",),
+}
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_a_fix_shows_the_lines_of_code_that_change(at, name):
+    press(at, f"lstm_break_{name}")
+    diff = " | ".join(blocks(at, 'class="cl-diff"'))
+    for line in FIXED[name]:
+        assert line in diff
+    assert "right" not in diff
+
+
+def test_what_is_wrong_with_the_carry_is_not_marked_at_the_batch(at):
+    for name in ("swapped", "bfloat16", "batch_1"):
+        press(at, f"lstm_break_{name}")
+        assert "(“batch”)" not in cards(at)
+        assert "comes from here" not in marks(at)
+        assert "initialize_carry made it" not in marks(at)
+        press(at, f"lstm_break_{name}")
+
+
+def test_the_carry_seed_says_why_it_does_nothing_for_zeros(at):
+    seed = at.number_input(key="lstm_carry_seed")
+    assert seed.disabled
+    assert "every seed gives the same zeros" in seed.help
+    choose(at, "carry", "normal")
+    assert not at.number_input(key="lstm_carry_seed").disabled
+
+
+def test_a_comparison_that_is_not_made_says_why_beneath_its_name(at):
+    press(at, "lstm_break_batch_1")
+    assert "vmap over the batch against jit not made: the carry has no batch of its own to map over –" in tables(at)
 
 
 def test_one_array_with_batch_three_raises(at):

@@ -14,6 +14,8 @@ from core.steps.library import STEPS
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 60
+#: Headings of what is drawn beside and below the plot.
+LISTS = ["Against a Python loop, no jit", "Every leaf", "Final carry and ys"]
 
 
 def opened(query: dict[str, str] | None = None) -> AppTest:
@@ -61,6 +63,12 @@ def plotted(at: AppTest) -> list[list[float]]:
 
     charts = at.get("plotly_chart")
     return [trace["y"] for chart in charts for trace in json.loads(chart.proto.spec)["data"] if "y" in trace]
+
+
+def axes_of(at: AppTest) -> list[str]:
+    import json
+
+    return [json.loads(c.proto.spec)["layout"]["xaxis"]["title"]["text"] for c in at.get("plotly_chart")]
 
 
 def button(at: AppTest, words: str):
@@ -115,14 +123,22 @@ def test_a_cell_of_the_table_is_edited():
     assert "final carry 33" in strip(at)
 
 
-def test_a_new_length_repeats_or_cuts_the_numbers(at):
+def test_a_new_length_cuts_the_numbers_and_brings_them_back_or_adds_zeros(at):
     at.number_input(key="scan_length").set_value(5)
     ran(at)
-    assert plotted(at) == [[0, 1, 3, 6, 7, 9]]
+    assert plotted(at) == [[0, 1, 3, 6, 6, 6]]
     at.number_input(key="scan_length").set_value(0)
     ran(at)
     assert "S111" in " ".join(cards(at))
     assert "final carry 0 · ys []" in strip(at)
+    at.number_input(key="scan_length").set_value(3)
+    assert plotted(ran(at)) == [[0, 1, 3, 6]]
+    at.number_input(key="scan_length").set_value(2)
+    ran(at)
+    at.session_state["scan_numbers"] = "7, 2"  # as an edited cell comes in
+    ran(at)
+    at.number_input(key="scan_length").set_value(3)
+    assert "final carry 12" in strip(ran(at))
 
 
 def test_a_generator_with_features_takes_its_init_along(at):
@@ -149,6 +165,8 @@ def test_an_init_of_ones_own_stays_when_xs_changes(at):
 def test_reverse(at):
     at.checkbox(key="scan_reverse").set_value(True)
     ran(at)
+    assert axes_of(at) == ["steps done"]
+    assert any("0 steps done is init" in body for body in html_of(at))
     assert "ys [6, 5, 3]" in strip(at)
     assert "equals the loop" in strip(at)
 
@@ -165,12 +183,45 @@ def test_break_it_then_put_it_back(at):
     ):
         button(at, words).click()
         ran(at)
-        assert strip(at).startswith("✗ Contract broken: 1"), words
+        assert re.match("(✗ Contract broken|⚠ Contract broken silently): 1 ", strip(at)), words
         assert code in cards(at)[0]
         button(at, "Put it back").click()
         ran(at)
         assert "final carry 6 · ys [1, 3, 6]" in strip(at)
         assert not at.query_params
+
+
+def test_what_was_there_comes_back_however_often_one_breaks_it(at):
+    at.text_input(key="scan_init").set_value("7")
+    ran(at)
+    for words in ("let the carry grow", "let the carry grow", "int init", "batch-major", "batch-major"):
+        button(at, words).click()
+        ran(at)
+    button(at, "Put it back").click()
+    assert "final carry 13" in strip(ran(at))
+    assert at.text_input(key="scan_init").value == "7"
+    assert not [b for b in at.button if "Put it back" in b.label]
+
+
+def test_a_mended_break_can_still_be_put_back(at):
+    at.text_input(key="scan_init").set_value("7")
+    ran(at)
+    button(at, "let the carry grow").click()
+    ran(at)
+    next(b for b in at.button if b.label.startswith("Apply: ")).click()
+    ran(at)
+    at.button(key="scan_undo").click()
+    ran(at)
+    button(at, "Put it back").click()
+    assert "final carry 13" in strip(ran(at))
+
+
+def test_what_is_typed_as_a_button_is_clicked_counts(at):
+    at.text_input(key="scan_init").set_value("7")
+    button(at, "batch-major").click()
+    assert strip(ran(at)).startswith("⚠ Contract broken silently")
+    button(at, "Put it back").click()
+    assert "final carry 13" in strip(ran(at))
 
 
 @pytest.mark.parametrize("words", ["a list of rows", "batch-major"])
@@ -242,6 +293,68 @@ def test_small_dtypes_and_weak_inits_run(at):
         assert "final carry 6" in strip(at)
 
 
+def test_more_stays_open_while_one_works_in_it(at):
+    def more():
+        (found,) = [e for e in at.expander if e.label.startswith("More")]
+        return found.proto.expanded
+
+    assert not more()
+    at.text_input(key="scan_unroll").set_value("2")
+    ran(at)
+    assert more()
+    at.text_input(key="scan_unroll").set_value("1")
+    ran(at)
+    assert more()
+
+
+def test_a_silent_fault_alone_is_amber_and_says_so(at):
+    button(at, "batch-major").click()
+    ran(at)
+    assert strip(at).startswith("⚠ Contract broken silently: 1 warning")
+    assert any('class="cl-strip cl-warned"' in body for body in html_of(at))
+
+
+def test_broken_on_purpose_is_not_told_as_good_news(at):
+    button(at, "int init").click()
+    ran(at)
+    assert any('class="cl-undone"' in body and "Broken on purpose" in body for body in html_of(at))
+    next(b for b in at.button if b.label.startswith("Apply: ")).click()
+    ran(at)
+    assert any('class="cl-done"' in body and "Applied" in body for body in html_of(at))
+
+
+def test_the_smallest_edit_comes_first():
+    at = opened({"v": "1", "step": "to_float"})
+    assert next(b for b in at.button if b.label.startswith("Apply: ")).label.startswith("Apply: Make init")
+
+
+def test_time_and_batch_of_one_size_are_a_question():
+    at = opened({"v": "1", "from": "generate", "T": "3", "B": "3", "F": "2"})
+    assert any("S115 Time or batch first?" in e.label for e in at.expander)
+
+
+def test_a_generator_says_its_formula_for_its_axes_and_shows_the_seed_where_it_counts(at):
+    at.selectbox(key="scan_source").set_value("generate")
+    ran(at)
+    assert any(c.value == "x[t] = t + 1" for c in at.caption)
+    assert not [n for n in at.number_input if n.key == "scan_seed"]
+    at.selectbox(key="scan_generator").set_value("noise")
+    ran(at)
+    at.number_input(key="scan_seed").set_value(4)
+    ran(at)
+    at.selectbox(key="scan_generator").set_value("ramp")
+    ran(at)
+    at.selectbox(key="scan_generator").set_value("noise")
+    ran(at)
+    assert at.number_input(key="scan_seed").value == 4
+    at.selectbox(key="scan_source").set_value("table")
+    ran(at)
+    at.selectbox(key="scan_source").set_value("generate")
+    ran(at)
+    assert at.selectbox(key="scan_generator").value == "noise"
+    assert at.number_input(key="scan_seed").value == 4
+
+
 # --- bad input ------------------------------------------------------------------------------------------------------
 
 
@@ -255,7 +368,7 @@ def paste(at) -> AppTest:
     ("typed", "said"),
     [
         ("1, two, 3", "Row 1, column 2, character 4: “two” is no number."),
-        ("1, 2\n3", "Row 2: has 1 numbers, but the first one has 2."),
+        ("1, 2\n3", "Row 2: has 1 number, but the first one has 2."),
         ("1, 🙂, 3", "“🙂” is no number."),
         ("[1, 2", "a bracket is never closed."),
         ("1, " * 1_700_000, "at most 1000000 are read."),
@@ -298,8 +411,17 @@ def test_a_billion_steps_are_over_a_limit_and_the_last_result_stays(at, source):
     ran(at)
     assert time.perf_counter() - started < 10
     assert strip(at).startswith("⊘ Over a limit")
-    assert "X601" in cards(at)[0]
+    (card,) = [card for card in cards(at) if "X601" in card]
+    assert "T = 1,000,000,000 is over the limit of 512 steps." in card
+    assert "CARRY_LAB_LENGTH raises it" in card
+    assert "JAX is silent" not in card
     assert plotted(at) == [[0, 1, 3, 6]]
+    stale = [text_of(body) for body in html_of(at) if "stale: of the inputs before" in body]
+    assert [words.split(" stale")[0] for words in stale] == LISTS
+    button(at, "Set T to 512").click()
+    ran(at)
+    assert at.number_input(key="scan_length").value == 512
+    assert strip(at).startswith("✓ Contract kept")
     at.number_input(key="scan_length").set_value(3)
     assert strip(ran(at)).startswith("✓ Contract kept")
 
@@ -311,6 +433,43 @@ def test_an_init_that_cannot_be_read(at):
         assert strip(at).startswith("◷ Stale")
         assert marks(at)
         assert plotted(at) == [[0, 1, 3, 6]]
+
+
+def test_what_a_step_cannot_take_has_a_button_at_its_input():
+    at = opened({"step": "distance", "from": "generate", "F": "0"})
+    assert "The step cannot take an input." in strip(at)
+    assert "This step takes rows of 2 numbers; x has shape ()." in marks(at)
+    assert not cards(at)
+    button(at, "Set F to 2").click()
+    assert strip(ran(at)).startswith("✓ Contract kept")
+    assert at.number_input(key="scan_features").value == 2
+    at.text_input(key="scan_init").set_value("[1, 2, 3")
+    ran(at)
+    assert "Set init" not in " ".join(b.label for b in at.button)
+
+
+def test_a_step_of_rows_generates_rows(at):
+    at.selectbox(key="scan_source").set_value("generate")
+    ran(at)
+    at.selectbox(key="scan_step").set_value("distance")
+    assert strip(ran(at)).startswith("✓ Contract kept")
+
+
+def test_a_size_below_zero_has_its_mark(at):
+    at.selectbox(key="scan_source").set_value("generate")
+    ran(at)
+    at.number_input(key="scan_features").set_value(-4)
+    assert strip(ran(at)).startswith("◷ Stale")
+    assert "features F must be 0 or more." in marks(at)
+    at.number_input(key="scan_features").set_value(2)
+    assert strip(ran(at)).startswith("✓ Contract kept")
+
+
+def test_numbers_after_an_enormous_paste_are_read(paste):
+    paste.text_area(key="scan_numbers").set_value("zeros(1000000000)")
+    assert strip(ran(paste)).startswith("⊘ Over a limit")
+    paste.text_area(key="scan_numbers").set_value("1, 2, 3")
+    assert "final carry 6" in strip(ran(paste))
 
 
 def test_an_enormous_init_allocates_nothing(at):
@@ -339,6 +498,7 @@ def test_a_link_opens_what_it_says():
         ({"p.decay": "0.5"}, "“p.decay”, which this page does not have"),
         ({"evil": "![](http://x.example/a.png)"}, "“evil”, which this page does not have"),
         ({"seed": "-1"}, "must lie between"),
+        ({"T": "-3"}, "it must lie between 0 and 512"),
         ({"v": "99"}, "another version"),
     ],
 )
@@ -348,6 +508,52 @@ def test_a_bad_link_is_refused_by_name_and_the_default_stands(query, said):
     assert "final carry 6" in strip(at)
     at.text_input(key="scan_init").set_value("1")
     assert said not in marks(ran(at))
+
+
+def test_the_address_that_the_browser_goes_back_to_is_followed(at, monkeypatch):
+    import pages.widgets.state as page_state
+
+    monkeypatch.setattr(page_state, "_ON_ITS_WAY", -1.0)
+    for typed in ("1", "2"):
+        at.text_input(key="scan_init").set_value(typed)
+        ran(at)
+    at.query_params = {"v": "1", "init": "1"}
+    assert "final carry 7" in strip(ran(at))
+    at.query_params = {}
+    assert "final carry 6" in strip(ran(at))
+    assert at.text_input(key="scan_init").value == "0."
+    # What is typed counts, whatever the address says.
+    at.query_params = {"v": "1", "init": "2"}
+    at.text_input(key="scan_init").set_value("5")
+    assert "final carry 11" in strip(ran(at))
+    assert at.query_params["init"] in ("5", ["5"])
+
+
+def test_an_old_address_that_comes_with_a_click_changes_nothing(at, monkeypatch):
+    import pages.widgets.state as page_state
+
+    monkeypatch.setattr(page_state, "_ON_ITS_WAY", -1.0)
+    button(at, "int init").click()
+    broken = strip(ran(at))
+    at.query_params = {}
+    button(at, "int init").click()
+    assert strip(ran(at)).split(" · ")[0] == broken.split(" · ")[0]
+    button(at, "Put it back").click()
+    assert "final carry 6" in strip(ran(at))
+
+
+def test_an_old_address_right_after_an_edit_changes_nothing(at):
+    at.text_input(key="scan_init").set_value("1")
+    ran(at)
+    at.query_params = {}
+    assert "final carry 7" in strip(ran(at))
+
+
+def test_a_name_given_twice_and_many_unknown_ones_are_said_in_a_line_each():
+    at = opened({"init": ["1", "2"]} | {f"k{i}": "1" for i in range(300)})
+    assert "“init” 2 times" in marks(at)
+    assert "300 unknown settings in the link were ignored: k0, k1, k2 and others." in marks(at)
+    assert "final carry 8" in strip(at)
 
 
 def test_a_sequence_too_long_for_a_link_is_said(paste):

@@ -119,7 +119,9 @@ def test_cold_deep_link_has_frame_and_config(browser: Browser) -> None:
 def test_opens_on_the_case_of_the_guide(open_page) -> None:
     page = open_page("/lstm")
     kept(page)
-    expect(strip(page)).to_contain_text("c (2, 4), h (2, 4) → output (2, 4) · all finite")
+    expect(strip(page)).to_contain_text(
+        "carry in (2, 4), (2, 4) → new carry (2, 4), (2, 4), output (2, 4) · all finite"
+    )
     expect(bars(page, "f")).to_have_count(4)
     expect(page.get_by_text("cell.ii.kernel")).to_be_visible()
     picture = drawing(page).get_by_role("img")
@@ -170,7 +172,7 @@ def test_units_by_keyboard(open_page) -> None:
     expect(drawing(page)).to_have_attribute("data-unit", "1")
     slider.press("End")
     expect(drawing(page)).to_have_attribute("data-unit", "3")
-    expect(slider).to_have_attribute("aria-valuetext", "unit 3 of 4")
+    expect(slider).to_have_attribute("aria-valuetext", "unit 3 (0 to 3)")
 
 
 def test_break_it_and_mend_it(open_page) -> None:
@@ -251,6 +253,55 @@ def test_nothing_sticks_out_on_a_phone(open_page, scheme: str, cell: str) -> Non
     assert frame["x"] + frame["width"] <= 360
     size = drawing(page).locator(".picture .value").first.evaluate("e => e.getBoundingClientRect().height")
     assert size >= 10, "numbers in the drawing can be read"
+
+
+SILENT = {
+    "one array": "bcarry=one+array",
+    "batch 1": "binit=one+example",
+    "(T, B, F)": "binit=(T,+B,+F)",
+    "(h, c)": "bcarry=(h,+c)&carry=normal",
+    "bfloat16": "bcarry=bfloat16",
+}
+#: What sticks out of its card, or of the page: in words, with how far. A table that has to be scrolled counts as well.
+STICKING_OUT = """() => {
+  const out = [], main = document.querySelector("[data-testid=stMain]"), area = document.querySelector(".st-key-lstm_output");
+  if (main.scrollWidth > window.innerWidth) out.push(`page: ${main.scrollWidth} px`);
+  const name = (e) => `${e.tagName}.${e.className.baseVal ?? e.className}: ${e.textContent.trim().slice(0, 60)}`;
+  for (const e of area.querySelectorAll("*")) {
+    if (e.closest("svg svg, defs, [data-testid=stDataFrame], [data-testid=stTooltipContent]")) continue;
+    if (e.matches(".cl-scroll") && e.scrollWidth > e.clientWidth + 1) out.push(`scrolls: ${name(e)}`);
+    const card = e.parentElement?.closest("[data-testid=stVerticalBlock]"), box = e.getBoundingClientRect();
+    if (!card || box.width < 2) continue;
+    const more = box.right - card.getBoundingClientRect().right;
+    if (more > 1) out.push(`${Math.round(more)} px: ${name(e)}`);
+  }
+  return out;
+}"""
+
+
+@pytest.mark.parametrize("width", [1400, 360])
+@pytest.mark.parametrize("name", SILENT)
+def test_nothing_sticks_out_of_its_card_beside_a_silent_break(open_page, name: str, width: int) -> None:
+    page = open_page(f"/lstm?v=1&{SILENT[name]}", width=width, height=900)
+    expect(page.locator(".cl-says")).to_contain_text("no error: it returns", timeout=SLOW)
+    expect(page.get_by_text("cell.ii.kernel").last).to_be_visible(timeout=SLOW)
+    assert page.evaluate(STICKING_OUT) == []
+
+
+def test_on_a_phone_the_result_comes_before_the_inputs(open_page) -> None:
+    page = open_page("/lstm", width=360, height=780)
+    kept(page)
+    inputs = page.get_by_role("spinbutton", name="hidden_features").bounding_box()
+    assert drawing(page).bounding_box()["y"] < inputs["y"]
+    assert drawing(page).bounding_box()["y"] < 780, "the drawing begins on the first screen"
+
+
+def test_the_program_is_broken_where_people_break_it(open_page) -> None:
+    page = open_page("/lstm", width=1400)
+    kept(page)
+    code = page.locator("[data-testid=stCode] code")
+    expect(code).to_contain_text("    (2, 3), rngs=nnx.Rngs(1)\n)")
+    assert code.evaluate("e => getComputedStyle(e).whiteSpace") == "pre", "no line is wrapped to column 0"
 
 
 def test_dark_has_light_letters_on_dark(open_page) -> None:

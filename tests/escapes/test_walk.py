@@ -14,7 +14,7 @@ from tests.escapes.guards_off import switch_off
 from tests.escapes.support import kept_settings
 from tests.escapes.walk import Walk
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(600)]
 
 #: Objects of all kinds that ordinary work leaves in a script's hands.
 WORK = """

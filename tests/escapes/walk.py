@@ -29,6 +29,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from flax import nnx
 from jax.experimental import io_callback
 
 from core.sandbox.guards import Guards
@@ -80,10 +81,23 @@ GIVEAWAYS = (
 )
 #: Shared containers a script could change; those of the job's own are named here.
 OWN_CONTAINERS = ("sys.argv", "os.environ")
-PARTS, SAME_TYPE, ENOUGH = 40, 4, 2
+PARTS, SAME_TYPE, ENOUGH = 40, 3, 1
 #: Not called: they wait.
 WAITING = frozenset({"time.sleep"})
 
+#: Types whose methods are the same for all that is built on them.
+_FAMILIES = (
+    np.generic,
+    np.ndarray,
+    jax.Array,
+    jax.core.Tracer,
+    nnx.Variable,
+    nnx.Rngs,
+    nnx.RngStream,
+    bool,
+    int,
+    float,
+)
 _IDENTITIES = {id(f): what for what, functions in FORBIDDEN.items() for f in functions}
 
 
@@ -97,6 +111,7 @@ class Walk:
         self.called = 0
         self.types: set[type] = set()
         self._seen: set[int] = set()
+        self._methods: set[tuple[type, str]] = set()
         self._kept: list[Any] = []  # ids stay taken while the walk lasts
         self._by_type: collections.Counter[type] = collections.Counter()
         self._queue: collections.deque[tuple[str, Any, bool]] = collections.deque()
@@ -133,9 +148,17 @@ class Walk:
             for name, member in table_of(value).items():
                 self._put(f"{path}.{name}", member, constant)
             return
+        family = next((c for c in _FAMILIES if isinstance(value, c)), type(value))
         for name in self.guards.names(value):
             with contextlib.suppress(Exception):
-                self._put(f"{path}.{name}", self.guards.get(value, name), constant)
+                member = self.guards.get(value, name)
+                # A method is tried once for all objects of a kind.
+                if callable(member) and not isinstance(value, type) and (family, name) in self._methods:
+                    self._check(f"{path}.{name}", member, constant)
+                    continue
+                self._methods.add((family, name))
+                shared = constant and member is self.guards.get(value, name)
+                self._put(f"{path}.{name}", member, shared)
         for key, part in _parts(value):
             self._put(f"{path}[{key}]", part, constant)
         if self.call and callable(value) and path not in WAITING and not _is_error(value) and path.count("(…)") < 2:

@@ -17,7 +17,8 @@ step: a division by zero, the log of zero or less, ∞ − ∞, a number too lar
 
 Born in the step it is a warning, with the operation and the numbers that made it (the step's program is replayed there,
 equation by equation). A note where it came in with xs, init or a constant, or where the step writes it down itself:
-−∞ is a fine start of a running maximum. What came in and never reaches the carry or ys is no fault at all.
+−∞ is a fine start of a running maximum; or where the step tests the growing number's size and ys stay finite (an escape
+time). What came in and never reaches the carry or ys is no fault at all.
 
 Source: IEEE 754; JAX documentation, "Debugging NaNs".
 """
@@ -34,12 +35,15 @@ from flax import nnx
 from jax import tree_util
 
 from core.base.avals import LeafType, path_name
+from core.base.jaxprs import equations
 from core.base.places import Place
 from core.base.results import ScanResult, Series
 from core.base.text import fill
 from core.base.violation import Severity
+from core.contract.carry import return_place
 from core.contract.facts import CellFacts, ScanFacts, run_trial
 from core.contract.precision import largest, ran
+from core.contract.program import depends
 from core.contract.replay import Birth, Given, not_finite, origins
 from core.contract.rule import Finding, Jax, Measure, Rule, Stage
 from core.contract.subject import CellTrial, ScanCall
@@ -50,6 +54,10 @@ from core.runners.scan import run_call, to_device
 
 BORN = "{where} becomes {value} at t = {t}. It is born in the step: {cause}, and all that went in was finite.{top}"
 OF_INFINITY = "{where} becomes {value} at t = {t}. It is born in the step, of an infinity: {cause}."
+ESCAPES = (
+    "{where} becomes {value} at t = {t}: {cause}. The step itself tests how large it is, and nothing in ys is NaN or "
+    "infinite."
+)
 OF_CONSTANT = "{where} is {value} at t = {t}: {cause}, whatever the carry and x are."
 WRITTEN = "{where} is {value} at t = {t}: it is written so in the step."
 UNKNOWN = "{where} becomes {value} at t = {t}, and all that went into that step was finite."
@@ -111,6 +119,9 @@ def _scan(facts: ScanFacts) -> Iterator[Finding]:
         return
     births = [(spot, o) for spot in spots for o in spot.origins if isinstance(o, Birth)]
     living = next(((spot, birth) for spot, birth in births if birth.live), None)
+    if living is not None and _escapes(facts.trace, result, living[0]):
+        yield _note(facts, fill(ESCAPES, **_fields(result, living[0]), cause=_cause(living[1])), living[0])
+        return
     if living is not None:
         yield _born(facts, result, *living)
         return
@@ -124,6 +135,28 @@ def _scan(facts: ScanFacts) -> Iterator[Finding]:
         yield _note(facts, fill(WRITTEN, **_fields(result, spot)), spot)
     else:
         yield _warning(facts, fill(UNKNOWN, **_fields(result, spot)), spot)
+
+
+#: Operations that make a magnitude, to be compared with a bound.
+MAGNITUDE = frozenset("abs square integer_pow mul add sqrt".split())
+BOUNDS = frozenset("lt le gt ge".split())
+
+
+def _escapes(trace: StepTrace, result: ScanResult, spot: _Spot) -> bool:
+    """Whether the step counts on this leaf growing without end: it compares its magnitude with a bound; ys stay finite.
+
+    So does the escape time of z² + c.
+    """
+    paths = [s.path for s in result.carries]
+    if spot.leaf.path not in paths or not result.ys_series or any(_wild(s).any() for s in result.ys_series):
+        return False
+    fed, _ = depends(trace.jaxpr, {paths.index(spot.leaf.path)})
+    made = {v: e.primitive.name for e in equations(trace.jaxpr) for v in e.outvars}
+    for eqn in (e for e in equations(trace.jaxpr) if e.primitive.name in BOUNDS and id(e) in fed):
+        bound = [v for v in eqn.invars if hasattr(v, "val") and np.ndim(v.val) == 0 and v.val > 0]
+        if bound and any(not hasattr(v, "val") and made.get(v) in MAGNITUDE for v in eqn.invars):
+            return True
+    return False
 
 
 def _positions(result: ScanResult) -> list[int]:
@@ -195,7 +228,7 @@ def _born(facts: ScanFacts, result: ScanResult, spot: _Spot, birth: Birth) -> Fi
 def _warning(facts: ScanFacts, message: str, spot: _Spot) -> Finding:
     return Finding(
         message=message,
-        place=facts.places.find("step", "return", "scan"),
+        place=return_place(facts, spot.leaf.path),
         got=(spot.leaf,),
         measure=Measure(CLAIM, _count),
         severity=Severity.WARNING,
@@ -206,7 +239,7 @@ def _warning(facts: ScanFacts, message: str, spot: _Spot) -> Finding:
 def _note(facts: ScanFacts, message: str, spot: _Spot) -> Finding:
     return Finding(
         message=message,
-        place=facts.places.find("step", "return", "scan"),
+        place=return_place(facts, spot.leaf.path),
         got=(spot.leaf,),
         severity=Severity.NOTE,
         path=spot.leaf.path,

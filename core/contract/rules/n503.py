@@ -19,7 +19,7 @@ Whatever else it reads or draws (a counter, `np.random`, a list) is frozen in th
 
 A warning where a single step disagrees by more than rounding can explain. A note where every single step agrees and the
 loop as a whole does not: the step amplifies rounding (a chaotic map), and both results are as good. The tolerance is
-the one that is shown beside every result, and is never widened.
+the one that is shown beside every result: that of the least precise dtype the step computes in.
 
 Source: jax.lax.scan, "the Python loop with the semantics of scan"; JAX documentation, "Pure functions".
 """
@@ -34,14 +34,17 @@ import jax
 import numpy as np
 from jax import tree_util
 
+from core.base.jaxprs import made_floats
 from core.base.results import ScanResult
 from core.base.text import fill
-from core.base.tolerance import Difference, difference
+from core.base.tolerance import Difference, difference, tolerance_in
 from core.base.violation import Severity
+from core.contract.carry import return_place
 from core.contract.facts import ScanFacts
 from core.contract.precision import ran
 from core.contract.rule import Finding, Jax, Measure, Rule, Stage
 from core.contract.subject import ScanCall
+from core.contract.trace import StepTrace
 from core.contract.wording import element, show
 from core.runners.reference import loop_check
 from core.runners.scan import pair_of, run_call, to_device, to_host
@@ -62,12 +65,13 @@ WHY = "A step must depend on carry and x alone: the scan calls it once, to trace
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Apart:
-    """Where two ways to run one step part: template of its stage, leaf, element, t and the two values.
+    """Where two ways to run one step part: template of its stage, leaf, element in words, t and the two values.
 
     `beyond_rounding`: the difference is more than the tolerance of the largest number in that step.
     """
 
     template: str
+    path: str
     where: str
     t: int
     one: str
@@ -83,39 +87,49 @@ def check(facts: ScanFacts) -> Iterator[Finding]:
     loop = loop_check(facts.call, result)
     if loop.ok:
         return
-    place = facts.places.find("step", "scan")
     if loop.error is not None:
         message = fill(RAISES, type=loop.error.type, text=loop.error.message)
-        yield Finding(message=message, place=place, severity=Severity.NOTE)
+        yield Finding(message=message, place=facts.places.find("step", "scan"), severity=Severity.NOTE)
         return
-    apart = _single_steps(facts.call, result, loop.steps)
+    computed = facts.once(_computed)
+    apart = _single_steps(facts.call, result, loop.steps, computed)
     if apart is not None:
         fields = {"where": apart.where, "t": apart.t, "one": apart.one, "two": apart.two}
         yield Finding(
             message=fill(apart.template, **fields),
-            place=place,
+            place=return_place(facts, apart.path),
             measure=Measure(CLAIM, lambda call: _largest(call, run_call(call), loop.steps)),
             severity=Severity.WARNING if apart.beyond_rounding else Severity.NOTE,
         )
         return
     t, path = loop.first if loop.first is not None else (0, "carry")
-    used = next(c.tolerance.text for c in (*loop.carries, *loop.ys) if c.path == path)
+    used = next(c.tolerance_text for c in (*loop.carries, *loop.ys) if c.path == path)
     message = fill(LOOP, t=t, where=path, largest=show(loop.largest), tolerance=used)
-    yield Finding(message=message, place=place, severity=Severity.NOTE, path=path)
+    yield Finding(message=message, place=return_place(facts, path), severity=Severity.NOTE, path=path)
 
 
-def _single_steps(call: ScanCall, result: ScanResult, steps: int) -> _Apart | None:
+def _computed(facts: ScanFacts) -> frozenset[str]:
+    """The floating-point dtypes that the step computes in."""
+    return made_floats(facts.trace.jaxpr) if isinstance(facts.trace, StepTrace) else frozenset()
+
+
+def _difference(got: Array, want: Array, computed: frozenset[str]) -> Difference:
+    """As far apart as the least precise dtype of the step allows."""
+    return difference(got, want, tolerance_in(want.dtype, computed)[0])
+
+
+def _single_steps(call: ScanCall, result: ScanResult, steps: int, computed: frozenset[str]) -> _Apart | None:
     """The first step whose value is not the same however that one step is run; None when all agree."""
     jitted = jax.jit(lambda carry, x: pair_of(call.body(carry, x)))
     for position in range(steps):
         carry, x = _arguments(call, result, position)
         eager = _leaves(pair_of(call.body(carry, x)))
         scanned = _scanned(result, position)
-        if all(difference(a, b).within for a, b in zip(eager, scanned, strict=True)):
+        if all(_difference(a, b, computed).within for a, b in zip(eager, scanned, strict=True)):
             continue
         again, jit = _leaves(pair_of(call.body(carry, x))), _leaves(jitted(carry, x))
         for template, one, two in ((AGAIN, eager, again), (EAGER_JIT, eager, jit), (JIT_SCAN, jit, scanned)):
-            apart = _first(template, result, position, one, two)
+            apart = _first(template, result, position, (one, two), computed)
             if apart is not None:
                 return apart
     return None
@@ -139,18 +153,28 @@ def _scanned(result: ScanResult, position: int) -> list[Array]:
     return carries + [s.values[position] for s in result.ys_series]
 
 
-def _first(template: str, result: ScanResult, position: int, one: list[Array], two: list[Array]) -> _Apart | None:
+def _first(
+    template: str, result: ScanResult, position: int, runs: tuple[list[Array], list[Array]], computed: frozenset[str]
+) -> _Apart | None:
     """The first leaf beyond its tolerance between two runs of one step."""
     names = [s.path for s in (*result.carries, *result.ys_series)]
-    for path, a, b in zip(names, one, two, strict=True):
-        apart = difference(a, b)
+    for path, a, b in zip(names, *runs, strict=True):
+        apart = _difference(a, b, computed)
         if apart.within:
             continue
         index = apart.first if apart.first is not None else ()
         values = (show(a[index]), show(b[index])) if a.shape == b.shape else (str(a.shape), str(b.shape))
-        real = _beyond_rounding(apart, result, position)
-        return _Apart(template, element(path, index), result.order[position], *values, real)
+        real = template == AGAIN or (not _rounds_to_whole(b, computed) and _beyond_rounding(apart, result, position))
+        return _Apart(template, path, element(path, index), result.order[position], *values, real)
     return None
+
+
+def _rounds_to_whole(leaf: Array, computed: frozenset[str]) -> bool:
+    """Whether whole numbers (or truth values) come out of floats that are coarser than float32.
+
+    One rounding more or less decides a whole unit there: the index of a largest logit, a quantised level.
+    """
+    return leaf.dtype.kind in "iub" and bool(tolerance_in(np.float32, computed)[1])
 
 
 def _beyond_rounding(apart: Difference, result: ScanResult, position: int) -> bool:

@@ -6,7 +6,7 @@
 - the differences within xs do not arrive: float64 time stamps 1.7e9 + t are all the same number in float32;
 - the carry stops moving: `1 + 1e-8` stays 1 in float32, a float32 counter stays at 2²⁴, a bfloat16 one at 256;
 - a whole number wraps: an int32 product or Fibonacci number above 2³¹, an int8 total above 127;
-- `.at[i].set(1.5)` into an integer buffer keeps 1.
+- `.at[i].set(1.5)` into an integer buffer keeps 1, one of 1e6 into a float16 buffer infinity.
 
 **Why.** JAX computes in 32 bits unless `jax_enable_x64` is set, and neither converting nor overflowing raises.
 
@@ -21,7 +21,8 @@
 Rounding is no fault, and float64 arrays (every `np.linspace` is one) become float32 in every clean program. A lost
 motion is therefore reported only where the same steps in 64 bits show that the increments vanish, and that the carry
 would have gone somewhere else: `core/contract/precision.py` says which thresholds, and what each of them keeps out.
-Unsigned numbers wrap by definition (a note), and steps that mix bits (hashes, generators) do so on purpose (nothing).
+Unsigned numbers wrap by definition, and `31 * c + x` is how strings are hashed (both a note); a leaf in which bits are
+mixed (a generator, a checksum) wraps on purpose (nothing).
 
 Source: JAX documentation, "Double (64bit) precision" and "Type promotion semantics".
 """
@@ -39,7 +40,7 @@ from core.base.text import fill
 from core.base.violation import Severity
 from core.contract import repairs
 from core.contract.buffers import Cut, cuts
-from core.contract.facts import ScanFacts
+from core.contract.facts import ScanFacts, scan_facts
 from core.contract.hosts import Arrived, arrived, flattened
 from core.contract.precision import Lost, Wrapped, is_host_float64, is_int, lost_motion, ran, wrapped
 from core.contract.rule import Finding, Jax, Measure, Repair, Rule, Stage
@@ -129,7 +130,7 @@ def _not_arrived(facts: ScanFacts, number: Arrived) -> Finding:
     held = _held(facts, path)
 
     def off(call: ScanCall) -> float:
-        return max((a.off for a in arrived(ScanFacts(call)) if a.path == path), default=0.0)
+        return max((a.off for a in arrived(scan_facts(call)) if a.path == path), default=0.0)
 
     return Finding(
         message=fill(
@@ -153,7 +154,7 @@ def _flat(facts: ScanFacts, flat: Any) -> Finding:
     held = _held(facts, path)
 
     def off(call: ScanCall) -> float:
-        return max((f.off for f in flattened(ScanFacts(call)) if f.path == path), default=0.0)
+        return max((f.off for f in flattened(scan_facts(call)) if f.path == path), default=0.0)
 
     fields = {name: show(getattr(flat, name)) for name in ("given", "got", "off")}
     return Finding(
@@ -181,7 +182,7 @@ def _stalls(facts: ScanFacts, lost: Lost) -> Finding:
     numbers = {"stood": lost.stood, "stays": lost.stood + lost.made, "final": lost.final}
 
     def apart(call: ScanCall) -> float:
-        again = next((o for o in lost_motion(ScanFacts(call)) if o.path == lost.path), None)
+        again = next((o for o in scan_facts(call).once(lost_motion) if o.path == lost.path), None)
         return 0.0 if again is None else abs(again.wide_final - again.final)
 
     return Finding(
@@ -224,10 +225,10 @@ def _place_of(facts: ScanFacts, path: str) -> Any:
 
 def _wraps(facts: ScanFacts, number: Wrapped) -> Finding:
     path = number.path
-    signed = not number.dtype.startswith("uint")
+    signed = not number.dtype.startswith("uint") and not number.hashed
 
     def count(call: ScanCall) -> float:
-        return float(sum(w.count for w in wrapped(ScanFacts(call)) if w.path == path))
+        return float(sum(w.count for w in scan_facts(call).once(wrapped) if w.path == path))
 
     return Finding(
         message=fill(
@@ -258,7 +259,7 @@ def _into(facts: ScanFacts, cut: Cut) -> Finding:
     wider = "float32" if not is_int(cut.wide) else cut.wide
 
     def off(call: ScanCall) -> float:
-        return max((c.off for c in cuts(ScanFacts(call)) if c.path == cut.path), default=0.0)
+        return max((c.off for c in scan_facts(call).once(cuts) if c.path == cut.path), default=0.0)
 
     return Finding(
         message=fill(

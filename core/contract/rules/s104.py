@@ -51,8 +51,9 @@ def check(facts: ScanFacts) -> Iterator[Finding]:
             expected=(want,),
             got=(have,),
             repairs=(
-                *repairs.right_step(facts.call),
+                # The smallest edit first: another step takes its own init and xs along.
                 *_repairs(want.path, want.aval.dtype, have.aval.dtype, trees.find(facts.call.init, "carry", want.path)),
+                *repairs.right_step(facts.call),
             ),
             path=want.path,
         )

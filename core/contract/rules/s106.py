@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.base.avals import LeafType
+from core.base.places import Because, Place, Span
 from core.base.text import fill
 from core.base.violation import Severity
 from core.contract import repairs, trees
@@ -34,6 +35,7 @@ from core.contract.sequence import scans_nothing
 MESSAGE = "{path} is {got}: it has no leading axis to scan over."
 MESSAGE_NO_ARRAY = "{path} is a {kind}, which is no array: it has no leading axis to scan over."
 WHY = "A scan walks along the leading axis of every leaf of xs: x at step t is leaf[t]."
+BECAUSE = "{path} is set here"
 LEADING_AXIS = "a leading axis"
 
 
@@ -42,15 +44,32 @@ def check(facts: ScanFacts) -> Iterator[Finding]:
     for leaf, length in zip(facts.xs_types, facts.leading, strict=True):
         if length is not None:
             continue
+        place, because = _where(facts, leaf.path)
         template = MESSAGE_NO_ARRAY if leaf.aval is None else MESSAGE
         yield Finding(
             message=fill(template, path=leaf.path, got=leaf, kind=leaf.kind),
-            place=facts.places.find(f"xs:{leaf.path}", "xs", "scan"),
+            place=place,
+            because=because,
             expected=(LeafType(leaf.path, None, LEADING_AXIS),),
             got=(leaf,),
             repairs=tuple(_repairs(facts, leaf)),
             path=leaf.path,
         )
+
+
+def _where(facts: ScanFacts, path: str) -> tuple[Place | None, Because | None]:
+    """The scan's argument, and where the leaf got its value; the leaf itself where it is written in the argument."""
+    argument, bound = facts.places.find("xs", "scan"), facts.places.find(f"xs_bound:{path}")
+    if bound is None or bound == argument:
+        return facts.places.find(f"xs:{path}", "xs", "scan"), None
+    if isinstance(argument, Span) and isinstance(bound, Span) and _inside(bound, argument):
+        return bound, None
+    return argument, Because(bound, fill(BECAUSE, path=path))
+
+
+def _inside(one: Span, other: Span) -> bool:
+    starts = (other.line, other.col) <= (one.line, one.col)
+    return starts and (one.end_line, one.end_col) <= (other.end_line, other.end_col)
 
 
 def _repairs(facts: ScanFacts, leaf: LeafType) -> Iterator[Repair]:

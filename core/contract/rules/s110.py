@@ -18,7 +18,8 @@ and each entry is a sequence of its own. A list of numbers raises (a number has 
 When is a list of arrays not meant? A tuple of sequences that the step takes apart is the clean idiom, and never
 flagged; nor is a list that the step takes apart into its entries, for a row would not come apart that way. It is an
 error where the step (or `length`, or another leaf of xs) only fits the rows; a warning where it runs and the declared
-axes say that the entries are steps, or the step reads some entries and never others; a note where both readings run.
+axes say that the entries are steps; a note where both readings run, also where the step reads some entries and never
+others (it may not need them).
 
 Source: JAX documentation, "Pytrees"; jax.lax.scan, argument `xs`.
 """
@@ -58,7 +59,10 @@ STEP_WANTS_ROW = "The step runs on one row and not on such a list."
 LENGTH_IS_ROWS = "length is {length}, the number of arrays."
 OTHERS_ARE_ROWS = "The rest of xs has {length} steps, the number of arrays."
 AXES_SAY_ROWS = "Its axes were declared {axes}: the arrays are the steps."
-SOME_UNREAD = "The step never reads x{unread}, so it takes x for one row."
+SOME_UNREAD = (
+    "The step never reads x{unread}: that is right where it is not needed, and wrong where x was taken for one row; then "
+    "it must be one array of {count} steps."
+)
 EITHER = "That is right for {count} sequences side by side. If each array is one step, it must be one array of {count} steps."
 NUMBER = "numbers"
 KEY = "PRNG keys"
@@ -228,7 +232,7 @@ def _evidence(facts: ScanFacts, rows: Rows, as_rows: ScanCall) -> tuple[str, Sev
         return "", None
     unread = _unread(facts, rows)
     if unread:
-        return fill(SOME_UNREAD, unread=unread[0]), Severity.WARNING
+        return fill(SOME_UNREAD, unread=unread[0], count=rows.count), Severity.NOTE if rows.count > 1 else None
     return fill(EITHER, count=rows.count), Severity.NOTE if rows.count > 1 else None
 
 

@@ -53,6 +53,7 @@ EQUAL = (
     "{path} is {type} and {carry} has {size} rows: time and batch are equally long, so no shape tells them apart. The "
     "scan takes the first axis for time."
 )
+TITLE_EQUAL = "Time or batch first?"
 BECAUSE = "the carry has {size} rows here"
 LEAK = "One example was changed and the next one watched; this is how far it moved."
 STEPS = "{path} is {length} steps long; this is how many steps the scan takes."
@@ -213,6 +214,7 @@ def _equal(facts: ScanFacts) -> Iterator[Finding]:
             because=Because(facts.places.find(f"init:{carry.path}"), fill(BECAUSE, size=shape[0])),
             got=(leaf,),
             severity=Severity.NOTE,
+            title=fill(TITLE_EQUAL),
         )
         return
 

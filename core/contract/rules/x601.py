@@ -1,9 +1,10 @@
-"""Over a limit of the playground.
+"""Over a limit of Carry Lab.
 
-**What.** More steps, elements, units or examples than this playground runs: the limit is ours, not JAX's. It says which
+**What.** More steps, elements, units or examples than Carry Lab runs: the limit is ours, not JAX's. It says which
 limit, what was asked for and how much is allowed. Nothing is computed and no array is made to find out.
 
-**Why.** Many people share one small machine, and a plot of a million steps shows nothing.
+**Why.** The limits keep every check quick, and a plot of a million steps shows nothing. Who runs Carry Lab may raise
+each of them: with `CARRY_LAB_LENGTH=2000` in its environment, 2,000 steps are allowed.
 
 **Bad**
 
@@ -22,7 +23,7 @@ Source: `core/base/limits.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.base.avals import LeafType, aval_of, leaf_types
@@ -32,19 +33,25 @@ from core.base.text import fill
 from core.base.violation import Severity
 from core.contract.counts import is_int
 from core.contract.facts import CellFacts, ScanFacts
-from core.contract.rule import Finding, Jax, Rule, Stage
+from core.contract.rule import Finding, Jax, Repair, Rule, Stage
 from core.contract.subject import MISSING
 from core.contract.trace import Raised
 
-MESSAGE = "{what} would be {asked} {unit}; this playground's limit `{name}` is {allowed}."
-STEPS = "The scan"
+SIZE = "{what} = {asked} is over the limit of {allowed} {unit}."
+MESSAGE = "{what} would be {asked} {unit}, over the limit of {allowed}."
+STEPS = "T"
 UNROLLED = "The unrolled part of the scan"
 OVER_TIME = "{path} over time, {count} × {type},"
 ARRAY = "{path}, {type},"
 KERNEL = "A kernel of the cell, {rows} × {columns},"
-ARGUMENT = "{argument}"
+HIDDEN, IN = "hidden_features", "in_features"
+_SIZES = frozenset({STEPS, HIDDEN, IN})
 CARRY = "The initialised carry, {shape} × {hidden},"
-WHY = "A limit of ours, not of JAX: many people share one small machine. Nothing was computed."
+WHY = "A limit of Carry Lab, not of JAX: it keeps every check quick. Nothing was computed."
+WHY_RAISE = (
+    "A limit of Carry Lab, not of JAX: it keeps every check quick, and `{variable}` raises it. Nothing was computed."
+)
+TITLE_SET = "Set {what} to {size}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,7 @@ class _Asked:
     place: Place | None
     path: str = ""
     derived: bool = False
+    repairs: tuple[Repair, ...] = ()
 
     @property
     def over(self) -> bool:
@@ -73,14 +81,15 @@ def check(facts: ScanFacts | CellFacts) -> Iterator[Finding]:
             limit = LIMITS[asked.limit]
             yield Finding(
                 message=fill(
-                    MESSAGE,
+                    SIZE if asked.what in _SIZES else MESSAGE,
                     what=asked.what,
                     asked=f"{asked.asked:,}",
                     unit=limit.unit,
-                    name=limit.name,
                     allowed=f"{limit.value:,}",
                 ),
                 place=asked.place,
+                repairs=asked.repairs,
+                why=fill(WHY_RAISE, variable=limit.variable),
                 path=asked.path,
             )
 
@@ -90,16 +99,18 @@ def check(facts: ScanFacts | CellFacts) -> Iterator[Finding]:
 
 def _scan(facts: ScanFacts) -> Iterator[_Asked]:
     find = facts.places.find
+    steps = facts.length
+    place = find("length", "xs", "scan") if facts.call.length is not None else find("xs", "length", "scan")
+    if steps is not None and isinstance(place, Field):
+        yield _Asked("length", STEPS, steps, place, repairs=(_set_size("length", STEPS),))
     for leaf in facts.init_types:
         yield from _array(leaf, find(f"init:{leaf.path}", "init", "scan"))
     for leaf in facts.xs_types:
-        yield from _array(leaf, find(f"xs:{leaf.path}", "xs", "scan"))
-    steps = facts.length
+        for asked in _array(leaf, find(f"xs:{leaf.path}", "xs", "scan")):
+            yield replace(asked, derived=True, repairs=(_set_size("batch", "batch"), _set_size("features", "features")))
     if steps is None:
         return
-    place = find("length", "xs", "scan") if facts.call.length is not None else find("xs", "length", "scan")
     if isinstance(place, Field):
-        yield _Asked("length", STEPS, steps, place)
         yield _Asked("unroll", UNROLLED, _copies(facts.call.unroll, steps), find("unroll", "scan"), derived=True)
     for leaf in facts.init_types:
         yield from _over_time(leaf, steps + 1, place)
@@ -107,6 +118,12 @@ def _scan(facts: ScanFacts) -> Iterator[_Asked]:
     if not isinstance(trace, Raised):
         for leaf in trace.y_types():
             yield from _over_time(LeafType("ys" + leaf.path.removeprefix("y"), leaf.aval, leaf.kind), steps, place)
+
+
+def _set_size(limit: str, what: str) -> Repair:
+    """Bring a size down to its limit. The sizes are inputs of a page: nothing else knows what to do about them."""
+    size = LIMITS[limit].value
+    return Repair(f"size_{limit}", fill(TITLE_SET, what=what, size=size), lambda _: None, "", size)
 
 
 def _copies(unroll: Any, steps: int) -> int:
@@ -142,12 +159,12 @@ def _product(shape: tuple[Any, ...]) -> int:
 def _cell(facts: CellFacts) -> Iterator[_Asked]:
     """Sizes as they were given: the cell is not built."""
     trial, find = facts.trial, facts.places.find
-    given = (("hidden", "hidden_features", trial.hidden_features), ("features", "in_features", trial.in_features))
+    given = (("hidden", HIDDEN, trial.hidden_features), ("features", IN, trial.in_features))
     sizes = {}
     for limit, argument, value in given:
         if is_int(value):
             sizes[limit] = int(value)
-            yield _Asked(limit, fill(ARGUMENT, argument=argument), int(value), find(argument, "cell"))
+            yield _Asked(limit, argument, int(value), find(argument, "cell"))
     hidden = sizes.get("hidden", 0)
     for rows in (*sizes.values(),):
         what = fill(KERNEL, rows=f"{rows:,}", columns=f"{hidden:,}")
@@ -178,7 +195,7 @@ def _carry(facts: CellFacts, hidden: int) -> Iterator[_Asked]:
 RULE = Rule(
     code="X601",
     name="over-a-limit",
-    title="Over a limit of the playground",
+    title="Over a limit of Carry Lab",
     severity=Severity.LIMIT,
     jax=Jax.SILENT,
     stage=Stage.LIMIT,

@@ -145,7 +145,7 @@ class Drawing {
     if (data.units > MAX_BARS) paintOverview(this.strip, unit);
     parts.slider.value = unit;
     parts.slider.style.setProperty("--part", data.units > 1 ? unit / (data.units - 1) : 0);
-    const place = fill(data.text.unit, { unit, count: data.units });
+    const place = fill(data.text.unit, { unit, last: data.units - 1 });
     parts.slider.setAttribute("aria-valuetext", place);
     const { first, last } = unitWindow(data.units, unit);
     parts.count.textContent = data.units > MAX_BARS ? `${place} · ${fill(data.text.units, { first, last })}` : place;

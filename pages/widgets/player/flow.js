@@ -56,7 +56,8 @@ function rowsOf(layout) {
   const room = initWidth + link + (boxWidth - chipWidth) / 2 - 10;
   const ownLine = !pinned || Math.max(...labels.map((label) => label.length)) * cw * SMALL > room;
   const boxHeight = oneLine ? 32 : 38;
-  const raise = raised ? chipLines(data, "carry", 0).length * LINE + 4 : 0;
+  const over = Math.max(endHeight(ends.init), endHeight(ends.final)) / 2 - boxHeight / 2;
+  const raise = raised ? chipLines(data, "carry", 0).length * LINE + 4 + Math.max(over - 8, 0) : 0;
   let y = 6;
   const rows = { ownLine, boxHeight, has };
   if (has.x || data.xs_type) {
@@ -204,13 +205,13 @@ function link(layout, from, to) {
   const carry = carryInto(data, to, from);
   const [x1, x2] = [from.cx + from.width / 2 + 3, to.cx - to.width / 2 - 3];
   const lines = chipLines(data, "carry", carry);
-  const half = (Math.max(0, ...lines.map((line) => line.length)) * layout.cw) / 2;
-  let middle = (x1 + x2) / 2 - 1;
-  if (raised && from.kind === "init") middle = Math.max(middle, x1 + half); // init and final are as tall as the label is high
-  if (raised && to.kind === "final") middle = Math.min(middle, x2 - half);
+  const middle = (x1 + x2) / 2 - 1;
   const stacked = lines.length === 2 && !raised; // the type's name above its arrow, its dimensions below
   const above = stacked ? lines.slice(0, 1) : lines;
-  const bottom = raised ? box - boxHeight / 2 - 10 : box - 10;
+  // A raised label is wider than its arrow: it stands over both boxes, and over the taller of them.
+  const ends = [from.kind === "init" ? layout.ends.init : [], to.kind === "final" ? layout.ends.final : []];
+  const tall = Math.max(boxHeight, ...ends.map((end) => (end.length ? endHeight(end) : 0)));
+  const bottom = raised ? box - tall / 2 - 9 : box - 10;
   return svg("g", { class: "link carry", "data-carry": carry },
     arrow("carry", x1, box, x2, box),
     centred(above, middle, bottom - ((above.length - 1) * LINE) / 2),
@@ -269,7 +270,7 @@ function marks(layout, items) {
   const [first, second] = steps;
   if (data.flagged.where === "step") return sign(first.cx + first.width / 2 - 1, box - boxHeight / 2 + 1);
   if (data.flagged.where === "carry") return sign(second ? (first.cx + second.cx) / 2 : first.cx + first.width, box + 17);
-  return x === undefined ? [] : sign(first.cx - chipWidth / 2 - 3, x);
+  return x === undefined ? [] : sign(first.cx - chipWidth / 2 - 5, x + layout.xHeight / 2 - 1); // beside the words in the chip
 }
 
 /** Moves the light to a position. `phase` is the part of the step that Play shows, or null for all of it. */

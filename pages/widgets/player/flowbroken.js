@@ -1,6 +1,7 @@
 // The shape flow of a scan that does not run: init, the first steps without values, and what breaks drawn broken,
 // in the error colour, dashed, with ✗ and the sentence beside it.
 
+import { furtherText } from "./code.js";
 import { fill, svg, wrapped } from "./dom.js";
 import { arrow, badge, centred, chip, endBox, endHeight, LINE, rounded, SMALL } from "./flowparts.js";
 
@@ -20,7 +21,9 @@ export function drawBroken(picture, data, width, cw) {
 
 /** Where everything stands. The sentence has its room to the right of what it speaks of. */
 function measure(data, width, cw) {
-  const init = [data.text.init, data.init_type || data.text.none];
+  const further = data.counts.carry - 1;
+  const more = further > 0 ? [furtherText(data, further)] : [];
+  const init = [data.text.init, data.init_type || data.text.none, ...more];
   const initWidth = Math.max(...init.map((line) => line.length)) * cw * SMALL + 18;
   const boxWidth = fill(data.text.step_box, { step: 0 }).length * cw + 14;
   const spare = width - initWidth - 2 * boxWidth - 4;
@@ -42,7 +45,7 @@ function rowsOfBroken(data, above, beside, count) {
   const head = data.broken.where === "length" ? 16 : 0;
   const textAbove = above && !beside ? block + 8 + head / 2 : 0;
   const x = xLabel + 24 + head + textAbove + (above && beside ? Math.max(block / 2 - CHIP.height, 0) : 0);
-  const box = x + CHIP.height / 2 + 32 + BOX_HEIGHT / 2;
+  const box = data.counts.x || above ? x + CHIP.height / 2 + 32 + BOX_HEIGHT / 2 : 34; // no xs, no room for them
   const bottom = box + BOX_HEIGHT / 2;
   const y = bottom + 24 + CHIP.height / 2;
   const textBelow = beside ? bottom + 26 : (data.broken.where === "carry" ? y + CHIP.height / 2 : bottom + 6) + 16;
@@ -53,6 +56,7 @@ function rowsOfBroken(data, above, beside, count) {
 }
 
 function rowNames(data, place) {
+  if (!data.counts.x) return [];
   const name = (role, label, type, y) =>
     svg("text", { class: `row ${role}`, x: 1, y, dy: "0.35em" }, [label, type].filter(Boolean).join(" "));
   const bad = place.above ? " broken" : "";
@@ -70,7 +74,7 @@ function skeleton(data, place) {
     where === "step" ? null : box(data, place, 0, faint.init ? "faint" : ""),
     box(data, place, 1, "faint"),
     afterwards(data, place),
-    where === "xs" ? null : xIn(data, place, 0, faint.init ? "faint" : ""),
+    where === "xs" || !data.counts.x ? null : xIn(data, place, 0, faint.init ? "faint" : ""),
     where === "carry" ? yOut(data, place) : null,
   ].filter(Boolean);
 }
@@ -159,8 +163,9 @@ function brokenX(data, place) {
 function brokenLength(data, place) {
   const [from, to] = [place.steps[0] - CHIP.width / 2, place.steps[1] + CHIP.width / 2];
   const y = place.x - CHIP.height / 2 - 6;
+  const sliced = data.counts.x > 0;
   return [
-    svg("g", { class: "dashed" }, chip("x", ["?"], place.steps[1], place.x, CHIP.width, CHIP.height, false)),
+    sliced ? svg("g", { class: "dashed" }, chip("x", ["?"], place.steps[1], place.x, CHIP.width, CHIP.height, false)) : null,
     svg("path", { class: "dashes", d: `M${from},${y}v-6H${to}v6` }),
     badge("broken", data.text.broken_mark, (from + to) / 2, y - 6),
   ];

@@ -68,6 +68,7 @@ class Player {
       note: el("span", { class: "note" }),
       stage: el("div", { class: "stage" }),
       picture: svg("svg", { role: "img" }),
+      ends: el("p", { class: "ends", hidden: "" }),
       label: el("label", { for: "t" }),
       slider: el("input", { id: "t", type: "range", min: 0, step: 1 }),
       count: el("output", { for: "t", "aria-hidden": "true" }),
@@ -88,7 +89,7 @@ class Player {
       el("div", { class: "layout" },
         el("section", { class: "flow" },
           el("header", {}, parts.flowTitle, parts.note),
-          el("div", { class: "card" }, parts.stage, controls, parts.text, parts.warning)),
+          el("div", { class: "card" }, parts.stage, parts.ends, controls, parts.text, parts.warning)),
         el("section", { class: "program" }, parts.loopTitle, el("div", { class: "card" }, parts.code))),
     );
     this.parts = parts;
@@ -142,8 +143,9 @@ class Player {
     const { data, parts } = this;
     parts.flowTitle.textContent = data.text.flow_title;
     parts.note.textContent = data.reverse && data.T && !data.broken ? fill(data.text.reverse, { first: data.T - 1 }) : "";
-    parts.label.textContent = data.text.slider;
-    parts.slider.setAttribute("aria-label", data.text.slider);
+    const counted = data.reverse ? data.text.slider_reverse : data.text.slider; // t is the index of xs alone then
+    parts.label.textContent = counted;
+    parts.slider.setAttribute("aria-label", counted);
     for (const name of ["reset", "back", "forward"]) named(parts[name], data.text[name]);
     this.root.toggleAttribute("data-broken", Boolean(data.broken));
     const idle = Boolean(data.broken) || data.T === 0;
@@ -179,7 +181,19 @@ class Player {
     this.layout = this.data.broken ? null : layoutFlow(this.data, width, cw);
     this.window = "";
     if (this.data.broken) drawBroken(picture, this.data, width, cw);
+    this.writeEnds();
     this.paint();
+  }
+
+  /** Where the picture has no room for the final carry at every t, it stands below it. */
+  writeEnds() {
+    const { ends } = this.parts;
+    ends.hidden = !this.layout || this.layout.pinned || this.data.T === 0;
+    if (ends.hidden) return;
+    const { data } = this;
+    const value = data.leaves.carry.length ? data.carry[0][data.T] : "";
+    const [name, ...rest] = this.layout.ends.final;
+    ends.replaceChildren(el("b", {}, name), ` ${data.chips.carry || !value ? rest.join(" ") : [rest[0], value, ...rest.slice(1)].join(" ")}`);
   }
 
   resized() {
@@ -265,7 +279,7 @@ class Player {
     const { slider, play, reset, back, forward } = parts;
     slider.value = position;
     slider.style.setProperty("--part", data.T ? position / data.T : 0);
-    slider.setAttribute("aria-valuetext", fill(data.text.slider_value, { position, length: data.T }));
+    slider.setAttribute("aria-valuetext", fill(data.reverse ? data.text.slider_value_reverse : data.text.slider_value, { position, length: data.T }));
     parts.count.textContent = data.broken ? "" : `${position} / ${data.T}`;
     const name = this.playing ? "pause" : "play";
     if (play.dataset.name !== name) {

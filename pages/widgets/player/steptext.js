@@ -26,7 +26,12 @@ function sentence(data, position) {
 }
 
 function atInit(data, carry) {
-  return carry.length ? fillNodes(data.text.at_init, { carry }) : [data.text.at_init_plain];
+  if (!carry.length) return [initWords(data)];
+  return fillNodes(data.reverse ? data.text.at_init_reverse : data.text.at_init, { carry });
+}
+
+function initWords(data) {
+  return data.reverse ? data.text.at_init_plain_reverse : data.text.at_init_plain;
 }
 
 function ending(data, carry) {
@@ -59,7 +64,7 @@ function rows(data, position) {
 
 function heading(data, position, step) {
   const end = position === data.T ? [" · ", data.T ? data.text.at_end_plain : data.text.no_steps] : [];
-  if (!step) return [data.text.at_init_plain, ...end];
+  if (!step) return [initWords(data), ...end];
   const template = data.reverse ? data.text.at_step_plain_reverse : data.text.at_step_plain;
   return [fill(template, { step: step.index, t: step.t }), ...end];
 }

@@ -185,3 +185,23 @@ def test_places() -> None:
     assert warned(ScanCall(log, 0.0, jnp.zeros(2), places=places), "N501").place == Field("scan_step", "step")
     assert noted(ScanCall(add, 0.0, jnp.array([NAN]), places=places), "N501").place == Field("scan_source", "xs")
     assert noted(ScanCall(add, NAN, jnp.ones(1), places=places), "N501").place == Field("scan_init", "init")
+
+
+def escape(z: Any, _: Any) -> Any:
+    z = z * z + 0.5
+    return z, jnp.abs(z) < 2
+
+
+def test_an_escape_time_is_a_note() -> None:
+    violation = noted(ScanCall(escape, 0.0, None, length=40), "N501")
+    assert "tests how large it is" in violation.message
+    noted(ScanCall(escape, jnp.zeros(3, complex), None, length=40), "N501")
+    assert warned(ScanCall(lambda z, _: (z * z + 0.5, z > 0), 0.0, None, length=40), "N501").fixes == ()
+    assert warned(ScanCall(lambda z, _: (z * z + 0.5, (z, abs(z) < 2)), 0.0, None, length=40), "N501").proof
+
+
+def test_the_place_is_the_returned_leaf() -> None:
+    places = Places({"step": Field("def", ""), "return": Field("pair", ""), "return:carry": Field("leaf", "")})
+    assert warned(
+        ScanCall(lambda c, x: (c + jnp.log(x), None), 0.0, jnp.zeros(2), places=places), "N501"
+    ).place == Field("leaf", "")

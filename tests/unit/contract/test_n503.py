@@ -111,3 +111,58 @@ CELL = nnx.LSTMCell(3, 4, rngs=nnx.Rngs(0))
 )
 def test_near_misses(call: ScanCall) -> None:
     assert late(call) == ()
+
+
+# --- mixed precision ------------------------------------------------------------------------------------------------
+
+BF16 = jnp.bfloat16
+SEQUENCE = np.random.default_rng(0).normal(size=(5, 2, 3)).astype(np.float32)
+KERNEL = jnp.array(np.random.default_rng(1).normal(size=(3, 3)), BF16)
+NARROW_LSTM = nnx.LSTMCell(3, 4, dtype=BF16, rngs=nnx.Rngs(0))
+NARROW_GRU = nnx.GRUCell(3, 4, dtype=BF16, rngs=nnx.Rngs(0))
+
+
+def master_weights(w: Any, x: Any) -> Any:
+    grad = jax.grad(lambda w: jnp.sum((x.astype(BF16) @ w.astype(BF16)) ** 2).astype(jnp.float32))(w)
+    return w - 0.01 * grad, jnp.sum(grad)
+
+
+@pytest.mark.parametrize(
+    ("step", "init"),
+    [
+        (NARROW_LSTM, NARROW_LSTM.initialize_carry((2, 3), nnx.Rngs(1))),
+        (NARROW_GRU, NARROW_GRU.initialize_carry((2, 3), nnx.Rngs(1))),
+        (lambda c, x: (jnp.tanh(c + (x.astype(BF16) @ KERNEL).astype(jnp.float32)), c), jnp.zeros((2, 3))),
+        (lambda c, x: (c + (jnp.tanh(c.astype(BF16) @ KERNEL) @ KERNEL).astype(jnp.float32) + x, c), jnp.zeros((2, 3))),
+        (master_weights, KERNEL.astype(jnp.float32)),
+    ],
+)
+def test_the_least_precise_dtype_of_the_step_decides(step: Any, init: Any) -> None:
+    assert [v for v in late(ScanCall(step, init, SEQUENCE)) if v.severity.breaks] == []
+
+
+def test_float32_is_never_compared_more_loosely() -> None:
+    def step(c: Any, x: Any) -> Any:
+        wide = x.astype(jnp.float32)
+        return c + (wide if isinstance(x, jax.core.Tracer) else 1.001 * wide), None
+
+    for xs in (jnp.ones(3), jnp.ones(3, BF16)):  # what only comes in as bfloat16 was rounded before the step
+        (violation,) = late(ScanCall(step, 0.0, xs))
+        assert violation.severity is Severity.WARNING
+
+
+def test_a_real_difference_in_bfloat16_is_seen() -> None:
+    def step(c: Any, x: Any) -> Any:
+        return c + ((x if isinstance(x, jax.core.Tracer) else 2 * x).astype(BF16) * KERNEL[0, 0]).astype(c.dtype), None
+
+    (violation,) = late(ScanCall(step, 0.0, jnp.ones(3)))
+    assert violation.severity is Severity.WARNING
+
+
+def test_the_place_is_the_returned_leaf() -> None:
+    def step(c: Any, x: Any) -> Any:
+        return (c[0], c[1] + (x if isinstance(x, jax.core.Tracer) else 2 * x)), None
+
+    places = Places({"step": Field("def", ""), "return": Field("pair", ""), "return:carry[1]": Field("leaf", "")})
+    (violation,) = late(ScanCall(step, (0.0, 0.0), jnp.ones(3), places=places))
+    assert violation.place == Field("leaf", "")

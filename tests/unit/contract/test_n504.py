@@ -138,6 +138,13 @@ def test_time_stamps() -> None:
     quiet(ScanCall(call.step, 0.0, STAMPS - STAMPS[0]), "N504")
 
 
+def test_time_stamps_after_a_first_difference_as_large_as_the_time() -> None:
+    call = ScanCall(lambda last, t: (t, t - last), 0.0, 1.7e9 + np.arange(20.0))
+    assert run(call)[1][1:].tolist() == [0.0] * 19
+    assert warned(call, "N504").path == "xs"
+    quiet(ScanCall(lambda n, t: (n + 1, t), 0.0, call.xs), "N504")  # handed on, as exact as float32 can
+
+
 def test_lost_differences_that_change_no_result() -> None:
     noise = 0.1 + 1e-9 * np.random.default_rng(0).normal(size=50)
     quiet(ScanCall(add, 0.0, noise), "N504")
@@ -197,6 +204,50 @@ def test_whole_numbers_that_are_right_or_mixed_on_purpose(step: Any, init: Any, 
     quiet(ScanCall(step, init, xs), "N504")
 
 
+I32 = jnp.int32
+
+
+def total_and_hash(c: Any, x: Any) -> Any:
+    return {"total": c["total"] + x, "hash": c["hash"] ^ x}, None
+
+
+@pytest.mark.parametrize(
+    ("step", "init", "xs", "path"),
+    [
+        (lambda c, x: ((c * x).astype(I32), None), I32(1), np.arange(1, 20), "carry"),  # the cast changes nothing
+        (lambda c, x: ((c + x).astype(jnp.int8), None), jnp.int8(0), np.full(9, 100, np.int8), "carry"),
+        (lambda c, x: (c, jnp.asarray(x * x, I32)), 0, np.array([5, 70000]), "y"),
+        (total_and_hash, {"total": I32(0), "hash": I32(1)}, np.full(9, 2**29, np.int32), "carry['total']"),
+        (lambda c, x: (c + x * (x & 1), c >> 1), I32(0), np.full(9, 2**29 + 1, np.int32), "carry"),  # tests a bit
+        (lambda c, x: (c * 10 + x, None), I32(0), jnp.arange(20) % 10, "carry"),
+        (lambda c, x: (c * 11 + x, None), I32(0), jnp.arange(20) % 10, "carry"),
+    ],
+)
+def test_wraps_that_were_hidden(step: Any, init: Any, xs: Any, path: str) -> None:
+    assert warned(ScanCall(step, init, xs), "N504").path == path
+
+
+@pytest.mark.parametrize(
+    ("step", "init", "xs"),
+    [
+        (
+            lambda c, x: ((c.astype(I32) * x).astype(jnp.int8), None),
+            jnp.int8(3),
+            np.full(9, 100, np.int8),
+        ),  # a real cut
+        (lambda c, _: ((c[0] * 5 + 1, c[1] ^ c[0]), None), (I32(1), I32(1)), T[:40]),  # feeds the mixing
+        (lambda c, _: ((c >> 1) | ((c & 1) << 31), c), I32(12345), T[:20]),
+    ],
+)
+def test_bits_that_are_cut_or_mixed_on_purpose(step: Any, init: Any, xs: Any) -> None:
+    quiet(ScanCall(step, init, xs), "N504")
+
+
+def test_a_hash_wraps_on_purpose() -> None:
+    for step in (lambda c, x: (c * 31 + x, None), lambda c, x: (33 * c + x, c)):
+        assert noted(ScanCall(step, I32(7), jnp.arange(40)), "N504").severity is Severity.NOTE
+
+
 # --- buffers --------------------------------------------------------------------------------------------------------
 
 
@@ -227,6 +278,14 @@ def test_buffers_that_keep_what_they_are_given(step: Any) -> None:
     quiet(ScanCall(step, jnp.zeros(2, int), jnp.array([1.5, 2.5])), "N504")
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_rounding_into_a_narrower_float_buffer_is_no_fault() -> None:
+    cache: Any = lambda b, i: (b.at[i].set(jnp.sin(i.astype(jnp.float32))), None)  # noqa: E731
+    quiet(ScanCall(cache, jnp.zeros(9, jnp.bfloat16), jnp.arange(9)), "N504")
+    large = ScanCall(lambda b, x: (b.at[0].set(x), None), jnp.zeros(2, jnp.float16), jnp.array([1.0, 1e6]))
+    assert "the float32 1000000 becomes inf" in warned(large, "N504").message
+
+
 # --- the rest -------------------------------------------------------------------------------------------------------
 
 
@@ -248,3 +307,8 @@ def test_places() -> None:
     assert violation.because is not None
     assert violation.because.place == Field("scan_source", "xs")
     assert warned(ScanCall(add, 0, np.array([2**40]), places=places), "N504").place == Field("scan_source", "xs")
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_an_infinite_init_says_nothing_on_stderr() -> None:
+    check(ScanCall(lambda c, x: (jnp.minimum(c, x) + 1e-9, None), np.array([np.inf, 1.0]), np.ones((9, 2))))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from core.base.places import Field, Places
+from core.base.places import Field, Places, Span
 from core.contract.subject import ScanCall
 from tests.unit.contract.scan_support import clean, kinds, mended, only, run
 
@@ -133,3 +133,19 @@ def test_place() -> None:
     places = Places({"xs:xs['k']": Field("k", "k"), "xs": Field("scan_source", "xs")})
     assert only(ScanCall(count, 0.0, {"v": XS, "k": 2.0}, places=places), "S106").place == Field("k", "k")
     assert only(ScanCall(count, 0.0, 2.0, places=places), "S106").place == Field("scan_source", "xs")
+
+
+def test_place_in_a_script_is_the_argument_and_because_its_binding() -> None:
+    argument, bound = Span(5, 20, 5, 22), Span(3, 10, 3, 13)
+    by_role = {"xs": argument, "xs_bound": Span(3, 0, 3, 20), "xs:xs['k']": bound, "xs_bound:xs['k']": bound}
+    call = ScanCall(count, 0.0, {"v": XS, "k": 2.0}, places=Places(by_role))
+    violation = only(call, "S106")
+    assert violation.place == argument
+    assert violation.because is not None
+    assert violation.because.place == bound
+
+    written = Span(5, 25, 5, 28)  # in the argument itself: the leaf is the smallest expression
+    by_role = {"xs": Span(5, 20, 5, 40), "xs:xs['k']": written, "xs_bound:xs['k']": written}
+    violation = only(ScanCall(count, 0.0, {"v": XS, "k": 2.0}, places=Places(by_role)), "S106")
+    assert violation.place == written
+    assert violation.because is None

@@ -1,4 +1,4 @@
-"""X601: over a limit of the playground."""
+"""X601: over a limit of Carry Lab."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def keep(c: Any, _: Any) -> Any:
 
 def test_the_length_is_limited_on_a_page() -> None:
     violation = over(ScanCall(add, 0.0, jnp.ones(513), places=PAGE))
-    assert violation.message == "The scan would be 513 steps; this playground's limit `length` is 512."
+    assert violation.message == "T = 513 is over the limit of 512 steps."
+    assert "`CARRY_LAB_LENGTH` raises it" in violation.why
     assert violation.place == Field("scan_source", "xs")
     assert over(ScanCall(keep, 0.0, None, length=10**9, places=PAGE)).place == Field("scan_length", "length")
     assert check(ScanCall(add, 0.0, jnp.ones(512), places=PAGE)).outcome is Outcome.OK
@@ -93,9 +94,9 @@ def trial(**changes: Any) -> CellTrial:
     [
         (
             {"hidden_features": 10**6},
-            "hidden_features would be 1,000,000 units; this playground's limit `hidden` is 256.",
+            "hidden_features = 1,000,000 is over the limit of 256 units.",
         ),
-        ({"in_features": 10**6}, "in_features would be 1,000,000 features"),
+        ({"in_features": 10**6}, "in_features = 1,000,000 is over the limit of 128 features."),
         ({"input_shape": (10**9, 3)}, "The initialised carry, (1000000000,) × 4, would be 4,000,000,000 elements"),
         ({"inputs": np.broadcast_to(np.float32(0), (10**9, 3))}, "would be 1,000,000,000 examples"),
         ({"carry": (np.broadcast_to(np.float32(0), (10**9, 4)),) * 2}, "carry[0], float32[1000000000,4], would be"),
@@ -127,4 +128,4 @@ def test_unrolling_on_a_page_is_limited_because_its_program_takes_a_minute_to_co
     call = ScanCall(lambda c, x: (c, c), 0.0, None, steps, unroll=unroll, places=places)
     found = [v for v in check(call).violations if v.code == "X601"]
     assert [v.place for v in found] == ([Field("scan_unroll", "unroll")] if over else [])
-    assert all(f"{over} steps" in v.message and "`unroll` is 32" in v.message for v in found)
+    assert all(f"{over} steps" in v.message and "the limit of 32" in v.message for v in found)

@@ -157,7 +157,7 @@ def test_the_place_of_a_syntax_error_is_in_characters() -> None:
     assert (checkup.unread.place.line, checkup.unread.place.col) == (2, 9)
 
 
-@pytest.mark.parametrize("text", ["import os\nos.system('true')\n", "open('/etc/passwd')\n", "().__class__\n"])
+@pytest.mark.parametrize("text", ["import os\nos.system('true')\n", "open('/etc/passwd')\n", "import subprocess\n"])
 def test_what_the_playground_does_not_run(text: str) -> None:
     checkup = examine(text, Terms(sandboxed))
     assert checkup.report.outcome is Outcome.LIMIT

@@ -173,6 +173,18 @@ def test_names_in_use_are_not_taken() -> None:
     assert any("new_carry_, y_ = inner(new_carry, y)" in s for s in sources)
 
 
+def test_64_bits_are_switched_on_for_the_whole_script() -> None:
+    script = (
+        "import jax\nimport numpy as np\ninit = np.float64(1.0)\n"
+        "c, ys = jax.lax.scan(lambda t, dt: (t + dt, t), init, np.full(1000, 1e-8))\n"
+    )
+    checkup = check_script(script)
+    assert "N504" in checkup.report.codes
+    changes = [changed(script, s) for sources in checkup.sources for s in sources]
+    assert ['jax.config.update("jax_enable_x64", True)'] in changes
+    assert [v.proof.after for v in checkup.report.violations if v.proof is not None] == [0.0]
+
+
 def test_two_faults_are_fixed_together() -> None:
     script = HEAD + STEP + "lax.scan(step, jnp.int32(0), jnp.ones(3))\nlax.scan(step, 0.0, jnp.ones(4), length=3)\n"
     checkup = check_script(script)

@@ -153,6 +153,15 @@ def test_an_assertion_of_the_script_decides_too() -> None:
     assert violation.fixes[0].remaining == ("AssertionError",)
 
 
+def test_getting_further_within_one_function_counts() -> None:
+    source = (
+        "import jax, jax.numpy as jnp\ndef main():\n    def step(c, x):\n        return c + x, c\n"
+        "    c, ys = jax.lax.scan(step, jnp.int32(0), jnp.ones(3))\n    assert c == 4\nmain()\n"
+    )
+    (violation,) = check_script(source).report.violations
+    assert violation.fixes[0].remaining == ("AssertionError",)
+
+
 def test_every_fix_was_run() -> None:
     checkup: Checkup = check_script(FAULTY[0])
     assert len(checkup.runs) > 1

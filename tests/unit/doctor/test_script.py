@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import io
 from typing import Any
 
 import jax
@@ -44,6 +46,18 @@ def test_a_scan_is_kept_with_its_trajectory(prepare: Prepare) -> None:
     assert np.asarray(site.result[1]).tolist() == [1.0, 1.0, 2.0]
     assert out.record.stdout == "4.0 [1. 1. 2.]\n"
     assert not site.traced
+
+
+def test_a_trajectory_that_is_too_large_is_not_kept_and_the_scan_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    from core.base.limits import LIMITS, Limit
+    from core.doctor import watch
+
+    monkeypatch.setattr(watch, "LIMITS", {**LIMITS, "kept": Limit("kept", 10, "elements", "as a test")})
+    out = run(
+        "for i in range(2):\n    c, ys = lax.scan(lambda c, x: (c + x, c), 1.0, jnp.arange(5.0) + i)\nprint(c, ys.shape)\n"
+    )
+    assert [look.result is not None for look in out.looks] == [True, False]
+    assert out.record.stdout == "16.0 (5,)\n"
 
 
 def test_reversed_and_unrolled_scans_have_the_values_of_jax() -> None:
@@ -141,6 +155,26 @@ def test_our_looks_leave_no_mark(prepare: Prepare) -> None:
         "print(len(log), len(seen), n, count())\n"
     )
     assert run(body, prepare).record.stdout == "traced 1\n1 1 1 1\n"
+
+
+@BY_LANGUAGE
+@pytest.mark.parametrize(
+    "use",
+    ["jax.jit(run)(0.0)", "jax.vmap(run)(jnp.ones(2))", "lax.scan(lambda c, x: (run(c), None), 0.0, None, length=2)"],
+)
+def test_our_looks_do_not_stand_in_for_a_trace_of_the_scripts_own(use: str, prepare: Prepare) -> None:
+    body = (
+        "log = []\n@jax.jit\ndef helper(c):\n    log.append(c)\n    print('helper')\n    return c + 1.0\n"
+        "def step(c, x):\n    log.append(x)\n    print('traced')\n    return helper(c) + x, None\n"
+        f"def run(c):\n    return lax.scan(step, c, jnp.ones(3))[0]\n{use}\nprint(len(log))\n"
+    )
+    out = run(body, prepare)
+    plain: dict[str, Any] = {}
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(HEAD + body, plain)
+    assert out.record.stdout == printed.getvalue()
+    assert out.record.leaks
 
 
 def test_two_runs_share_nothing() -> None:
@@ -264,6 +298,16 @@ def test_values_of_recursive_calls_are_not_mixed_up() -> None:
     facts = ScriptFacts(run("def fact(n):\n    return 1 if n == 0 else n * fact(n - 1)\nprint(fact(3))\n").record)
     calls = list(facts.calls_of("fact"))
     assert [(c.args[0], c.result) for c in calls] == [(0, 1), (1, 1), (2, 2), (3, 6)]
+
+
+@BY_LANGUAGE
+def test_large_arrays_are_not_kept_alive(prepare: Prepare) -> None:
+    out = run("x = jnp.ones((2048, 2048))\nfor i in range(40):\n    x = x + 1.0\nprint(x[0, 0])\n", prepare)
+    assert out.record.stdout == "41.0\n"
+    kept = {id(s.value): s.value.nbytes for s in out.record.seen if isinstance(s.value, jax.Array)}
+    assert sum(kept.values()) <= 2**28
+    node = out.record.source.tree.body[4].body[0].value  # type: ignore[attr-defined]
+    assert str(ScriptFacts(out.record).aval(node)) == "float32[2048,2048]"
 
 
 def test_where_a_value_was_born_and_used() -> None:

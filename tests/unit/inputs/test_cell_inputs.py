@@ -17,7 +17,7 @@ from core.inputs.cell_fields import BFLOAT16, FIELDS, NO_RNGS, NONE, ONE_ARRAY, 
 from core.inputs.cell_inputs import CellInputs, build
 from core.inputs.cell_numbers import read_rows, written
 from core.inputs.cell_page import look_at
-from core.inputs.cell_source import source
+from core.inputs.cell_source import source, source_changes
 from core.inputs.parse import UnreadableError
 from core.runners.cache import count_compiles
 
@@ -204,7 +204,7 @@ def test_over_a_limit_nothing_is_computed(name, value, limit):
     assert look.report.outcome is Outcome.LIMIT
     assert look.step is None
     assert "X601" in look.report.codes
-    said = [v for v in look.report.violations if f"`{limit}`" in v.message]
+    said = [v for v in look.report.violations if f"`CARRY_LAB_{limit.upper()}`" in v.why]
     assert [v.place.key for v in said] == [f"lstm_{name}"]
 
 
@@ -397,6 +397,24 @@ def test_the_program_of_typed_numbers():
     names = run_text(source(inputs))
     assert names["x"].tolist() == [[1, 2, math.inf], [4, 5, -math.inf]]
     np.testing.assert_allclose(names["output"], look_at(inputs).step.output, rtol=1e-5, atol=1e-6)
+
+
+def test_long_calls_have_their_arguments_on_indented_lines():
+    text = source(CellInputs(carry="normal", input="noise"))
+    assert "carry = cell.initialize_carry(\n    (2, 3),\n    rngs=nnx.Rngs(1),\n    carry_init=" in text
+    assert max(map(len, text.splitlines())) <= 50
+    assert "x = jnp.ones((2, 3))\n" in source(CellInputs()), "what is short stays on its line"
+
+
+def test_the_changes_between_two_programs_are_whole_statements():
+    broken = replace(CellInputs(), break_carry=TOO_WIDE)
+    assert source_changes(broken, CellInputs()) == (
+        ("−", "c = h = jnp.zeros((2, 5))"),
+        ("−", "carry = c, h"),
+        ("+", "carry = cell.initialize_carry((2, 3), rngs=nnx.Rngs(1))"),
+    )
+    assert source_changes(CellInputs(), CellInputs()) == ()
+    assert source_changes(CellInputs(input="paste", numbers="x"), CellInputs()) == ()
 
 
 def test_a_program_with_many_typed_numbers_says_how_many():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.base.limits import LIMITS
-from core.inputs.fields import FieldTable, InputField, Kind, RefusedError, shorten
+from core.inputs.fields import FieldTable, InputField, Kind, RefusedError, repeated, shorten
 
 TABLE = FieldTable(
     "page",
@@ -88,6 +88,16 @@ def test_unknown_names_and_other_versions_are_said():
     assert "another version (2)" in read.refused[0]
     assert "evil·<b>" in read.refused[1]
     assert read.values["reverse"] is True
+
+
+def test_many_unknown_names_make_one_line():
+    read = TABLE.from_link({f"k{i}": "1" for i in range(300)})
+    assert read.refused == ("300 unknown settings in the link were ignored: k0, k1, k2 and others.",)
+    assert TABLE.from_link({"a": "1", "b": "1"}).refused == ("2 unknown settings in the link were ignored: a, b.",)
+
+
+def test_a_name_given_twice_is_said():
+    assert repeated({"T": 2, "x": 1}) == ("The link gives “T” 2 times; the last one counts.",)
 
 
 @given(st.dictionaries(st.text(max_size=12), st.text(max_size=50)))

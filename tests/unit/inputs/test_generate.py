@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.base.limits import LIMITS
-from core.inputs.generate import GENERATORS, generate
+from core.inputs.generate import GENERATORS, formula_of, generate
 from core.inputs.parse import DTYPES, UnreadableError, numpy_dtype
 
 NAMES = [g.id for g in GENERATORS]
@@ -73,3 +73,28 @@ def test_what_does_not_fit_the_dtype_is_refused():
     assert generate("ramp", 127, (), "int8")[-1] == 127
     with pytest.raises(UnreadableError, match="does not fit int8: it reaches 128"):
         generate("ramp", 128, (), "int8")
+
+
+@pytest.mark.parametrize(
+    ("batch", "features", "batch_first", "text"),
+    [
+        (0, 0, False, "x[t] = t + 1"),
+        (0, 3, False, "x[t, j] = t + 1 + 10·j"),
+        (2, 0, False, "x[t, j] = t + 1 + 10·j"),
+        (2, 0, True, "x[j, t] = t + 1 + 10·j"),
+        (2, 3, False, "x[t, b, f] = t + 1 + 10·j, with j = 3·b + f"),
+        (2, 3, True, "x[b, t, f] = t + 1 + 10·j, with j = 3·b + f"),
+    ],
+)
+def test_the_formula_is_written_for_the_axes_that_there_are(batch, features, batch_first, text):
+    assert formula_of("ramp", batch, features, batch_first=batch_first) == text
+
+
+def test_the_formula_for_examples_and_features_is_what_is_generated():
+    made = generate("ramp", 4, (2, 3), "float32")
+    t, b, f = np.indices((4, 2, 3))
+    np.testing.assert_array_equal(made, t + 1 + 10 * (3 * b + f))
+
+
+def test_a_formula_without_columns_to_tell_apart_counts_none():
+    assert formula_of("ones", 2, 3) == "x[t, b, f] = 1"

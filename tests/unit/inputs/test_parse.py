@@ -68,9 +68,13 @@ def test_not_finite_numbers_are_numbers():
         ("1, 2\n3, 4o", ("Row 2, column 2, character 4", "“4o” is no number")),
         ("1, 🙂", ("Row 1, column 2, character 4", "“🙂” is no number")),
         ("1,,3", ("Row 1, column 2, character 3", "no number here")),
-        ("1, 2\n3", ("Row 2", "1 numbers", "2")),
-        ("[[1, 2], [3]]", ("Row 2", "1 numbers", "2")),
+        ("1, 2\n3", ("Row 2", "has 1 number, but the first one has 2")),
+        ("[[1, 2], [3]]", ("Row 2", "has 1 number, but the first one has 2")),
         ("[1, [2]]", ("Row 2", "side by side")),
+        ("[[1], [[1]]]", ("Row 2: has shape (1, 1), but the first one has (1,).",)),
+        ("[[[1]], [[1, 2]]]", ("Row 2: has shape (1, 2), but the first one has (1, 1).",)),
+        ("[[1], [2, 3]]", ("Row 2: has 2 numbers, but the first one has 1.",)),
+        ('1, "', ('column 2, character 4: “"” is no number',)),
         ("[[[1], [2]], [[3], 4]]", ("index 1, 1", "side by side")),
         ("[1, 2", ("character 6", "never closed")),
         ("[1 2]", ("character 4", "comma")),
@@ -128,6 +132,15 @@ def test_leaf(text, shape, nested):
     assert type(numbers.nested) is type(nested)
 
 
+@pytest.mark.parametrize("shape", [(0,), (0, 2), (2, 0), (3, 0, 2), (1, 0)])
+def test_an_array_without_elements_reads_back_in_its_shape(shape):
+    assert parse_sequence(format_sequence(np.zeros(shape))).shape == shape
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_number():
+    assert parse_sequence("\ufeff1, 2\n3, 4").shape == (2, 2)
+
+
 def test_a_leaf_must_be_typed():
     assert "Nothing is typed" in refusal("  ", parse_leaf)
 
@@ -146,9 +159,9 @@ def test_every_dtype(dtype):
 @pytest.mark.parametrize(
     ("text", "dtype", "said"),
     [
-        ("1, 2.5", "int32", ("Row 2", "2.5 is no whole number", "int32")),
+        ("1, 2.5", "int32", ("At index 1", "2.5 is no whole number", "int32")),
         ("[[1, 2], [3, 300]]", "int8", ("index 1, 1", "300 does not fit int8 (-128 to 127)")),
-        ("1, 2", "bool", ("Row 2", "2 is neither")),
+        ("1, 2", "bool", ("At index 1", "2 is neither")),
         ("nan", "int32", ("nan has no value in int32",)),
         ("inf", "int8", ("inf has no value in int8",)),
         ("nan", "bool", ("nan is neither",)),

@@ -20,7 +20,7 @@ FAULTS: list[tuple[str, dict[str, Value], str]] = [
     ("running_sum", {"init": "0", "init_dtype": "int32", "init_weak": False}, "S104"),
     ("running_sum", {"numbers": "1, 2\n3, 4", "init": "1."}, "S103"),
     ("running_sum", {"as_list": True}, "S110"),
-    ("distance", {"as_list": True}, "S110"),
+    ("distance", {"as_list": True, "axes": "time"}, "S110"),
     ("running_sum", {"length_argument": "4"}, "S108"),
     ("running_sum", {"length_argument": "-1"}, "S116"),
     ("running_sum", {"unroll": "-2"}, "S116"),

@@ -105,9 +105,66 @@ def test_from_any_step_to_any_other_and_every_value_is_possible(start):
         assert build(from_values(values)).call is not None
 
 
+def test_a_length_that_only_followed_the_numbers_goes_with_them():
+    values = follow(opening("running_sum"), {"source": "paste", "numbers": "zeros(1000000000)"})
+    assert values["length"] == 10**9
+    assert follow(follow(values, {"numbers": "x"}), {"numbers": "1, 2, 3"})["length"] == 3
+    assert follow(follow(values, {"numbers": "1, 2, 3"}), {"length": 10**9})["length"] == 10**9
+
+
+@pytest.mark.parametrize("source", ["table", "paste", "generate"])
+@pytest.mark.parametrize("name", ["length", "batch", "features"])
+def test_a_size_below_zero_is_said_where_it_counts(source, name):
+    values = follow(opening("running_sum"), {"source": source})
+    below = follow(values, {name: -4})
+    assert below[name] == -4
+    counts = name == "length" or source == "generate"
+    assert [p[0] for p in build(from_values(below)).problems] == ([name] if counts else [])
+    again = follow(below, {name: values[name]})
+    assert again == values
+
+
+def test_a_number_of_keys_below_zero_is_said():
+    values = follow(opening("random_walk"), {"length": -1})
+    assert build(from_values(values)).problems == (("length", "length T must be 0 or more."),)
+
+
+@pytest.mark.parametrize("typed", ["hello", "zeros(1000000)"])
+def test_an_init_of_ones_own_is_still_there_after_xs_was_mended(typed):
+    values = follow(follow(opening("running_sum"), {"init": "7"}), {"numbers": typed})
+    assert values["init"] == "7"
+    assert scan_fields(values).to_link(values).params["init"] == "7"
+    assert follow(values, {"numbers": "1, 2\n3, 4"})["init"] == "7"
+
+
+@pytest.mark.parametrize("step", [step.id for step in PRESETS if step.xs])
+def test_an_init_that_followed_xs_goes_on_after_xs_was_mended(step):
+    values = follow(opening(step), {"numbers": "1, 2\n3, 4"})
+    bad = follow(values, {"numbers": "1, 2\n3, x"})
+    names = [name for name in values if name.startswith("init")]
+    assert [bad[name] for name in names] == [values[name] for name in names]
+    wide = follow(bad, {"numbers": "1, 2, 3\n4, 5, 6"})
+    straight = follow(opening(step), {"numbers": "1, 2, 3\n4, 5, 6"})
+    assert [wide[name] for name in names] == [straight[name] for name in names]
+
+
+@pytest.mark.parametrize("step", [step.id for step in PRESETS if step.xs])
+def test_a_cold_link_with_unreadable_xs_has_that_one_problem(step):
+    values = scan_link_fields({"step": step, "x": "hello"}).from_link({"step": step, "x": "hello"}).values
+    (problem,) = build(from_values(follow(values, {}))).problems
+    assert problem[0] == "numbers"
+
+
+def test_a_link_over_the_limit_of_elements_is_over_the_limit_and_nothing_else():
+    params = {"from": "generate", "T": "2", "F": "600", "B": "600"}
+    values = follow(scan_link_fields(params).from_link(params).values, {})
+    assert build(from_values(values)).call.xs.shape == (2, 600, 600)
+    assert follow(values, {"features": 2, "batch": 0})["init"] == "[0, 0]"
+
+
 def test_length_follows_the_numbers_and_the_numbers_the_length():
     assert follow(opening("running_sum"), {"numbers": "1, 2, 3, 4"})["length"] == 4
-    assert follow(opening("running_sum"), {"length": 5})["numbers"] == "1, 2, 3, 1, 2"
+    assert follow(opening("running_sum"), {"length": 5})["numbers"] == "1, 2, 3, 0, 0"
     assert follow(opening("running_sum"), {"length": 0})["numbers"] in ("", "[]")
     assert call_of(length=0).xs.shape == (0,)
     assert follow(opening("distance"), {"length": 1})["numbers"] == "[[1, 10]]"
@@ -238,7 +295,41 @@ def test_equal_inputs_are_equal():
 
 
 @pytest.mark.parametrize(
-    ("text", "length", "result"), [("1, 2", 3, "1, 2, 1"), ("x", 3, "x"), ("zeros(2)", 3, "zeros(2)")]
+    ("text", "length", "rest", "result", "cut"),
+    [
+        ("1, 2", 3, (), "1, 2, 0", ()),
+        ("1, 2, 3", 1, (), "1", (2, 3)),
+        ("1", 4, (2, 3), "1, 2, 3, 0", ()),
+        ("1, 2, 3", 0, (4,), "", (1, 2, 3, 4)),
+        ("", 2, (1, 2, 3), "1, 2", (3,)),
+        ("", 1, (), "0", ()),
+        ("1, 2\n3, 4", 1, (), "[[1, 2]]", ([3, 4],)),
+        ("1, 2\n3, 4", 3, (), "1, 2\n3, 4\n0, 0", ()),
+        ("1, 2\n3, 4", 3, (5,), "1, 2\n3, 4\n0, 0", ()),
+        ("x", 3, (), "x", ()),
+        ("zeros(2)", 3, (), "zeros(2)", ()),
+    ],
 )
-def test_resized(text, length, result):
-    assert resized(text, length) == result
+def test_resized(text, length, rest, result, cut):
+    assert resized(text, length, rest) == (result, cut)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"numbers": "1, 2, 3", "dtype": "bool"}, "At t = 1: 2 is neither"),
+        ({"numbers": "1, 1\n0, 2", "dtype": "bool"}, "At t = 1, index 1: 2 is neither"),
+    ],
+)
+def test_a_number_without_a_value_in_the_dtype_is_named_by_its_t(values, message):
+    (problem,) = build(from_values(follow(opening("running_sum"), values))).problems
+    assert problem[1].startswith(message)
+
+
+@pytest.mark.parametrize(("features", "shape"), [(0, (4,)), (3, (4, 3))])
+def test_a_generated_sequence_without_a_batch_has_time_first(features, shape):
+    """Although batch first was said: there is no axis to come first."""
+    values = {"source": "generate", "length": 4, "features": features, "axes": "batch"}
+    call = build(from_values(follow(opening("running_sum"), values))).call
+    assert call.xs.shape == shape
+    assert not call.axes

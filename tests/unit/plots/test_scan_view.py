@@ -80,3 +80,30 @@ def test_values_in_full_and_in_short():
 def test_keys_are_shown_as_what_they_are():
     rows = result_rows(looked("random_walk").result)
     assert rows[0][:3] == ("final carry", "carry", "float32[]")
+
+
+@pytest.mark.parametrize("step", [name for name, step in STEPS.items() if step.right])
+def test_a_broken_step_stands_for_the_loop_of_the_step_that_keeps_the_contract(step):
+    """What breaks is marked in the diagram; the loop and the number of leaves are those of the scan that was meant."""
+    broken = player_data(evaluate(opening(step)), chart="chart")
+    kept = player_data(evaluate(opening(STEPS[step].right)), chart="chart")
+    assert broken["broken"] is not None
+    assert broken["T"] == kept["T"]
+    assert {**broken["counts"], "y": 0} == {**kept["counts"], "y": 0}  # a broken step may return another y
+    assert [line for line in broken["loop"] if line["phase"] != "done"] == [
+        line for line in kept["loop"] if line["phase"] != "done"
+    ]
+
+
+def test_a_broken_scan_over_no_xs_says_so():
+    data = player_data(evaluate(opening("list_for_tuple")), chart="chart")
+    text = [line["text"].strip() for line in data["loop"]]
+    assert "carry, ys = jax.tree.map(jnp.asarray, init), []" in text
+    assert "for _ in range(10):" in text
+    assert "carry, y = step(carry, None)" in text
+    assert data["counts"] == {"carry": 2, "x": 0, "y": 1}
+
+
+def test_a_broken_scan_in_reverse_is_the_reversed_loop():
+    data = player_data(looked("grows", reverse=True), chart="chart")
+    assert "for x in xs[::-1]:" in [line["text"] for line in data["loop"]]

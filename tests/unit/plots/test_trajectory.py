@@ -9,7 +9,7 @@ import pytest
 
 from core.base.avals import Aval, LeafType
 from core.base.results import Series
-from core.plots.trajectory import MAX_COLUMNS, MAX_LINES, MAX_PANELS, MAX_UNITS, element_names, trajectory
+from core.plots.trajectory import _CALM, MAX_COLUMNS, MAX_LINES, MAX_PANELS, MAX_UNITS, element_names, trajectory
 
 
 def leaf(values, path="carry", dtype="float32"):
@@ -121,3 +121,29 @@ def test_plotly_takes_the_figure(shape):
 def test_element_names():
     assert element_names("carry", ()) == ["carry"]
     assert element_names("carry['m']", (1, 2)) == ["carry['m'][0, 0]", "carry['m'][0, 1]"]
+
+
+@pytest.mark.parametrize(
+    ("values", "words", "calm"),
+    [
+        ([-np.inf, 1, 2], "not finite at t = 0 only", True),
+        ([-np.inf, -np.inf, 2], "first not finite at t = 0", True),
+        ([np.nan, np.nan, np.nan], "not finite from t = 0", True),
+        ([0, np.inf, np.inf], "not finite from t = 1", False),
+        ([0, 1, np.nan], "not finite from t = 2", False),
+        ([0, np.nan, 1], "not finite at t = 1 only", False),
+    ],
+)
+def test_what_is_not_finite_is_said_as_it_is(values, words, calm):
+    layout = trajectory([leaf(values)]).figure["layout"]
+    (note,) = [a for a in layout["annotations"] if "finite" in a["text"]]
+    assert note["text"] == words
+    assert (note["font"]["color"] == layout["shapes"][0]["line"]["color"] == _CALM) == calm
+
+
+def test_a_reversed_scan_counts_steps():
+    plot = trajectory([leaf([0, 1, 3])], reverse=True)
+    assert plot.figure["layout"]["xaxis"]["title"]["text"] == "steps done"
+    assert list(plot.table) == ["steps done", "carry"]
+    assert "steps done = 0 (init)" in plot.alt
+    assert plot.figure["data"][0]["hovertemplate"].startswith("steps done = ")

@@ -246,3 +246,12 @@ def test_gradients_through_the_scan_equal_those_through_the_loop(step):
     assert any(np.any(np.asarray(g) != 0) for g in jax.tree.leaves(scan))
     for a, b in zip(jax.tree.leaves(scan), jax.tree.leaves(loop), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
+def test_it_says_which_tolerance_was_used_and_why() -> None:
+    mixed = ScanCall(lambda c, x: (c + (x.astype(jnp.bfloat16) * 2).astype(c.dtype), c > 0), 0.0, jnp.ones(4))
+    check = loop_check(mixed, run_call(mixed))
+    assert check.carries[0].tolerance_text == "rtol 0.01, atol 0.01, since the step computes in bfloat16"
+    assert check.ys[0].tolerance_text == "exact"  # truth values
+    plain = ScanCall(lambda c, x: (c + x, c), 0.0, jnp.ones(4))
+    assert {leaf.tolerance_text for leaf in loop_check(plain, run_call(plain)).carries} == {"rtol 1e-5, atol 1e-6"}
