@@ -25,8 +25,7 @@ NO_MEMBERS = "an Enum without members can be called to make classes; give it mem
 
 #: Library classes that a script may build classes on.
 BASES: Final = (
-    object, dict, list, set, tuple, str, int, float, frozenset, enum.Enum, enum.IntEnum, enum.StrEnum, enum.Flag,
-    enum.IntFlag, typing.Generic, typing.Protocol,
+    object, dict, list, set, tuple, str, int, float, frozenset, typing.Generic, typing.Protocol,
 )  # fmt: skip
 _ABSTRACT: Final = frozenset({abc.ABC, *(getattr(collections.abc, n) for n in collections.abc.__all__)})
 _TYPED: Final = (typing.NamedTuple, typing.TypedDict)

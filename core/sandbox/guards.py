@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import jax
 import numpy as np
-from flax import nnx
+from flax import linen, nnx
 
 from core.base.text import fill
 from core.sandbox import offered
@@ -74,6 +74,8 @@ _IMMUTABLE: Final = (
     str, bytes, int, float, complex, tuple, frozenset, range, slice, type(None), types.GeneratorType, np.generic,
 )  # fmt: skip
 _CONTAINERS: Final = (list, dict, set, bytearray, collections.deque)
+#: Objects of libraries that are a script's to change: it made them.
+_HOLDERS: Final = (nnx.Pytree, nnx.Variable, nnx.State, linen.Variable)
 #: Attributes of NumPy arrays that may be set; `dtype`, `strides` and `data` would change what the memory means.
 _ARRAY_SETTABLE: Final = frozenset({"shape", "flat", "real", "imag"})
 _PLAIN_CLASSES: Final = frozenset({
@@ -207,8 +209,6 @@ class Guards:
         if isinstance(obj, type):
             return offered.class_attributes(obj)
         names = offered.offered(type(obj)) | offered.instance_attributes(obj)
-        if isinstance(obj, nnx.Rngs):
-            names |= frozenset(obj) | frozenset({"params", "dropout", "carry", "default"})
         if self.mine(obj):
             names |= frozenset({"defjvp", "defjvps", "defvjp", "def_vmap"})
         if isinstance(obj, types.FunctionType) and obj.__globals__ is self.globals:
@@ -320,9 +320,7 @@ class Guards:
             return name in _ARRAY_SETTABLE
         if isinstance(obj, types.FunctionType):
             return obj.__globals__ is self.globals and not name.startswith("_")
-        return isinstance(obj, nnx.Pytree | nnx.Variable | nnx.State | types.SimpleNamespace) and not name.startswith(
-            "_"
-        )
+        return isinstance(obj, (*_HOLDERS, types.SimpleNamespace)) and not name.startswith("_")
 
     def _settable(self, cls: type, name: str) -> bool:
         if is_dunder(name):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import enum
+import fractions
 import functools
 import itertools
 import types
@@ -19,6 +20,8 @@ import optax  # type: ignore[import-untyped]
 from flax import linen, nnx
 from jax import tree_util
 
+from core.sandbox.objects import instance_dict
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -28,7 +31,8 @@ def _public(cls: type) -> frozenset[str]:
     return frozenset(n for n in dir(cls) if not n.startswith("_"))
 
 
-#: Arrays of JAX (traced ones too) and NumPy. No files, buffers, pointers, shards or owners.
+#: Arrays of JAX (traced ones too) and NumPy. No files, buffers, pointers, shards or owners, and nothing that moves memory
+#: while views of it live (`resize` of NumPy, `delete` of JAX).
 ARRAY: Final = _words(
     "T all any argmax argmin argpartition argsort astype at aval block_until_ready byteswap choose clip compress conj "
     "conjugate copy copy_to_host_async cumprod cumsum device devices diagonal dot dtype flat flatten imag is_deleted "
@@ -37,7 +41,7 @@ ARRAY: Final = _words(
 )
 NUMPY_ARRAY: Final = (
     ARRAY - _words("aval at block_until_ready copy_to_host_async devices is_deleted is_ready ptp weak_type")
-) | _words("fill partition put resize strides")
+) | _words("fill partition put strides")
 AT: Final = _words("set get add subtract multiply mul divide power min max apply")
 #: `format` and `format_map` are there too: as ours (core/sandbox/guards.py).
 STRING: Final = _public(str)
@@ -59,11 +63,15 @@ NNX: Final = _words(
     "num_feature_axes append insert extend pop remove reverse clear index count keys values items get update "
     "setdefault popitem reset compute split apply_to init_cache"
 )
-VARIABLE: Final = ARRAY | _words(
+VARIABLE: Final = _words(
     "value get_value set_value raw_value get_raw_value set_raw_value get_metadata set_metadata has_metadata del_metadata "
-    "copy replace copy_from update_from_state create_value add_axis remove_axis type var_type"
+    "copy replace copy_from update_from_state create_value add_axis remove_axis type var_type shape"
 )
+#: What a variable passes on to the array in it.
+_OF_ITS_ARRAY: Final = ARRAY - _words("device devices view")
 _MAPPING: Final = _words("keys values items get pop popitem setdefault update clear")
+#: Streams that are asked for by name and come from the default one when they were not given.
+_STREAM_NAMES: Final = _words("params dropout carry default noise")
 _STATE: Final = _MAPPING | _words(
     "filter flat_state from_flat_path map merge raw_mapping replace_by_pure_dict split to_pure_dict"
 )
@@ -99,6 +107,7 @@ def table() -> tuple[tuple[Any, frozenset[str]], ...]:
         (nnx.TrainState, _TRAIN_STATE),
         (nnx.metrics.Statistics, _words("mean standard_error_of_mean standard_deviation replace")),
         (linen.Module, _LINEN),
+        (linen.Variable, _words("value is_mutable")),
         (flax.core.FrozenDict, _MAPPING | _words("copy pretty_repr unfreeze")),
         (type(at), frozenset()),
         (type(at[0]), AT),
@@ -140,7 +149,8 @@ def table() -> tuple[tuple[Any, frozenset[str]], ...]:
 #: Types whose every public name is offered (with their subclasses' own rules above): plain data.
 _DATA: Final[tuple[type, ...]] = (
     bytes, bytearray, bool, int, float, complex, range, slice, list, tuple, dict, set, frozenset,
-    collections.OrderedDict, collections.defaultdict, collections.Counter, type(None), type(iter([])),
+    collections.OrderedDict, collections.defaultdict, collections.Counter, collections.ChainMap, fractions.Fraction,
+    type(None), type(iter([])),
 )  # fmt: skip
 #: Classes with a second way to make them.
 _MAKERS: Final = frozenset({itertools.chain})
@@ -186,13 +196,22 @@ def class_attributes(cls: type) -> frozenset[str]:
 
 
 def instance_attributes(obj: Any) -> frozenset[str]:
-    """Attributes that one library object has beyond its type: layers, parameters, settings, metadata, streams."""
+    """Attributes that one library object has beyond its type: layers, parameters, settings, metadata, streams.
+
+    Read from what the object holds, never by its methods: a class of a script may have replaced those.
+    """
+    held = instance_dict(obj)
     if isinstance(obj, nnx.Variable):
-        return _plain_names(obj.get_metadata())
+        metadata = object.__getattribute__(obj, "_var_metadata")
+        array = isinstance(object.__getattribute__(obj, "_raw_value"), jax.Array | jax.core.Tracer | np.ndarray)
+        return _plain_names(metadata) | (_OF_ITS_ARRAY if array else frozenset())
+    if isinstance(obj, nnx.Rngs):
+        return frozenset(n for n in held if not n.startswith("_")) | _STREAM_NAMES
     if isinstance(obj, nnx.Pytree | types.SimpleNamespace | linen.Module):
-        return _plain_names(vars(obj))
+        return _plain_names(held)
     if isinstance(obj, nnx.State):
-        return frozenset(k for k in obj if isinstance(k, str) and not k.startswith("_"))
+        keys = held.get("_mapping", {})
+        return frozenset(k for k in keys if type(k) is str and not k.startswith("_"))
     return frozenset()
 
 

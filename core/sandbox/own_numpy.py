@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
+import jax
 import numpy as np
 
 from core.base.text import fill
@@ -15,6 +16,7 @@ from core.sandbox.refusals import RefusedUse
 
 NO_OPTION = "the option {name} is not available here; there are {known}"
 NO_MODE = "{name}={value} is not available here; there are ignore, warn and raise"
+NO_BUFFER = "frombuffer takes bytes or an array of numbers here"
 NO_TEXT = "text in square brackets after {name} reads variables by name; pass the arrays, or use np.concatenate"
 
 _OPTIONS: Final = frozenset("precision threshold edgeitems linewidth suppress nanstr infstr sign floatmode".split())
@@ -57,6 +59,8 @@ def numpy_names(guards: Guards) -> dict[str, Any]:
         "numpy.random.default_rng": np.random.default_rng,
         "numpy.r_": Concatenation(np.r_, "np.r_"),
         "numpy.c_": Concatenation(np.c_, "np.c_"),
+        "numpy.frombuffer": _frombuffer(np.frombuffer),
+        "jax.numpy.frombuffer": _frombuffer(jax.numpy.frombuffer),
         "numpy.seterr": _setter(guards, np.seterr, np.geterr, _check_errors, "numpy.seterr"),
         "numpy.errstate": _errstate,
     }
@@ -64,6 +68,18 @@ def numpy_names(guards: Guards) -> dict[str, Any]:
         setter = _setter(guards, np.set_printoptions, np.get_printoptions, _check_options, "numpy.set_printoptions")
         found |= {f"{module}.set_printoptions": setter, f"{module}.printoptions": _printoptions}
     return found
+
+
+def _frombuffer(real: Callable[..., Any]) -> Callable[..., Any]:
+    """`frombuffer` of bytes and of arrays of numbers: over an array of objects it would hand out (and take) pointers."""
+
+    def frombuffer(buffer: Any, *args: Any, **keywords: Any) -> Any:
+        plain = isinstance(buffer, bytes | bytearray)
+        if not (plain or (isinstance(buffer, np.ndarray | np.generic) and not buffer.dtype.hasobject)):
+            raise RefusedUse(fill(NO_BUFFER))
+        return real(buffer, *args, **keywords)
+
+    return frombuffer
 
 
 def _drawn(draw: Callable[..., Any], name: str) -> Callable[..., Any]:

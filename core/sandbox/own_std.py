@@ -11,6 +11,7 @@ import sys
 import types
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping
+from enum import Enum, Flag, IntEnum, IntFlag, StrEnum
 from typing import Any, ClassVar, Final, NamedTuple, NoReturn
 
 from core.base.text import fill
@@ -24,6 +25,7 @@ NOT_BUILT_IN = "{name} is not available in the playground: {reason}"
 OWN_CLASSES = "{name} works here on classes that the script itself defines"
 OWN_VALUES = "{name} works here on dataclasses of the script"
 NO_DATACLASS = "{name}() should be called on dataclass instances"
+NO_ENUM_CALL = "{name}(…) makes a class from text; write `class Name({name})` with its members"
 PLAIN_WRAPS = "assigned= and updated= of functools.wraps are not available here"
 NO_THREE = "type() takes one argument here; write a class statement"
 WRONG_FILE = "print(file=…) takes sys.stdout or sys.stderr here"
@@ -111,6 +113,7 @@ def standard_names(guards: Guards, out: Output, set_x64: Callable[[bool], None])
         "operator.attrgetter": _attrgetter(guards), "operator.methodcaller": _methodcaller(guards),
         "dataclasses.dataclass": own_decorator(guards, dataclasses.dataclass, "dataclass"),
         "collections.namedtuple": _namedtuple,
+        **{f"enum.{cls.__name__}": _enumeration(cls) for cls in (Enum, IntEnum, StrEnum, Flag, IntFlag)},
         "abc.abstractmethod": _abstract(guards),
         "os.environ": environ, "os.getenv": lambda key, default=None: environ.get(key, default),
         "sys.stdout": stream, "sys.stderr": stream, "sys.exit": _leave, "sys.argv": ["script.py"],
@@ -311,6 +314,15 @@ def _methodcaller(guards: Guards) -> Callable[..., Any]:
 def _namedtuple(typename: str, field_names: Any, *, rename: bool = False, defaults: Any = None) -> type:
     """`collections.namedtuple` without `module=` (a class says with it where it comes from)."""
     return namedtuple(typename, field_names, rename=rename, defaults=defaults, module="__main__")
+
+
+def _enumeration(cls: type[Enum]) -> Kind:
+    """A class to build enumerations on by a class statement: called, it makes a class out of a mapping."""
+
+    def make(*_: object, **__: object) -> NoReturn:
+        raise RefusedUse(fill(NO_ENUM_CALL, name=cls.__name__))
+
+    return Kind(cls, call=make, bases=(cls,))
 
 
 def _abstract(guards: Guards) -> Callable[[Any], Any]:

@@ -376,7 +376,7 @@ class Policy(Reporting):
         self._classes.append(node.name)
         body: list[ast.stmt] = []
         for statement in node.body:
-            out = self.visit(statement)
+            out = statement if _is_slots(statement) else self.visit(statement)
             body.extend(out if isinstance(out, list) else [out] if out is not None else [])
         self._classes.pop()
         node.body = body
@@ -429,6 +429,15 @@ class Policy(Reporting):
             call = self._call("_import_from_", alias, ast.Constant(node.module or ""), ast.Constant(alias.name))
             out.append(locate(ast.Assign([ast.Name(bound, ast.Store())], call), alias))
         return out
+
+
+def _is_slots(node: ast.stmt) -> bool:
+    """``__slots__ = ("a", "b")``: plain names, written out."""
+    if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple | ast.List)):
+        return False
+    names = [getattr(e, "value", None) for e in node.value.elts]
+    plain = all(isinstance(n, str) and n.isidentifier() and not n.startswith("__") for n in names)
+    return plain and [getattr(t, "id", None) for t in node.targets] == ["__slots__"]
 
 
 __all__ = ["FILENAME", "METHODS", "Compiled", "Policy", "Refusal", "Shown", "compile_script", "is_dunder"]

@@ -870,6 +870,75 @@ from numpy.lib.stride_tricks import as_strided
 got = bytes(list(as_strided(first_byte, (@LEN@,), (1,))))
 """,
 )
+ATTEMPTS += _rows(
+    "real:numpy.frombuffer",
+    frombuffer_of_objects="""
+import numpy as np
+objects = np.array([None], object)
+np.frombuffer(objects, np.int64)[0] = @ID@
+got = objects[0]
+""",
+    frombuffer_of_fields="""
+import numpy as np
+objects = np.array([(None,)], [("a", object)])
+np.frombuffer(objects, np.int64)[0] = @ID@
+got = objects[0]["a"]
+""",
+)
+ATTEMPTS += _rows(
+    "attributes",
+    resize_under_a_view="""
+import numpy as np
+a = np.zeros(4)
+view = a[:]
+a.resize(1 << 20, refcheck=False)
+got = "@MARKER@"
+""",
+)
+ATTEMPTS += _rows(
+    "real:enum.Enum",
+    enum_made_by_a_call=f"""
+import numpy as np
+from enum import Enum
+X = Enum("X", {{"A": 1, "__array_interface__": {MEMORY}}})
+{READ.format(obj="X")}
+""",
+)
+ATTEMPTS += _rows(
+    "attributes",
+    metadata_that_offers_names=f"""
+from flax import nnx
+class V(nnx.Variable):
+    def get_metadata(self, *args):
+        return {{"gi_frame": 1}}
+got = V((x for x in [1])).gi_frame.f_globals{GLOBALS}
+""",
+    streams_that_offer_names="""
+from flax import nnx
+class R(nnx.Rngs):
+    def __iter__(self):
+        return iter(["_setattr"])
+if R(0)._setattr:
+    got = "@MARKER@"
+""",
+    devices_of_a_parameter="""
+import jax.numpy as jnp
+from flax import nnx
+if nnx.Param(jnp.ones(2)).devices().pop().client:
+    got = "@MARKER@"
+""",
+    trace_of_a_parameter="""
+import jax
+from flax import nnx
+if nnx.Param(jax.jit(lambda x: x)).trace(1.0).jaxpr:
+    got = "@MARKER@"
+""",
+    method_of_a_c_class_on_something_else="""
+import numpy as np
+if np.random.Generator.power:
+    got = "@MARKER@"
+""",
+)
 ATTEMPTS += _rows("attributes", array_base="got = bytes(list(first_byte.base))")
 ATTEMPTS += _rows(
     "real:dataclasses.make_dataclass",
