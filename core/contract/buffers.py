@@ -60,7 +60,8 @@ def cuts(facts: ScanFacts) -> tuple[Cut, ...]:
 
 
 def _cut(write: CutBack, wide: np.ndarray[Any, Any], paths: list[str]) -> Cut | None:
-    kept = np.asarray(lax.convert_element_type(wide, write.eqn.outvars[0].aval.dtype))
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is what is looked for
+        kept = np.asarray(lax.convert_element_type(wide, write.eqn.outvars[0].aval.dtype))
     one, two = wide.astype(np.float64), kept.astype(np.float64)
     # A narrower float rounds, which is no fault (a bfloat16 cache of float32 keys); what overflows is.
     lost = np.isinf(two) if is_float(write.narrow) else one != two

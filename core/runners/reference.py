@@ -174,7 +174,8 @@ def computed_floats(call: ScanCall, result: ScanResult) -> frozenset[str]:
 def _start(leaf: Any, series: Series) -> Any:
     """The init leaf as an array, weak if it was, or of the dtype that the scan promoted it to."""
     # `jnp.asarray` of a NumPy array compiles once for each shape.
-    array = jax.device_put(leaf) if isinstance(leaf, (np.ndarray, np.generic)) else jnp.asarray(leaf)
+    with np.errstate(over="ignore"):  # 1e300 is infinite in float32, as in the scan
+        array = jax.device_put(leaf) if isinstance(leaf, (np.ndarray, np.generic)) else jnp.asarray(leaf)
     promoted = not is_key(array.dtype) and series.type.aval is not None and series.type.aval.dtype != str(array.dtype)
     return lax.convert_element_type(array, series.values.dtype) if promoted else array
 

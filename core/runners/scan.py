@@ -155,9 +155,10 @@ def _execute(
     function = make(call.step, constants, length, plan.reverse, unroll)
     key = None if constants else (make, call.step, length, plan.reverse, unroll)
     types = [abstract((length, *t.shape[1:]), t.dtype, weak=t.weak_type) for t in plan.xs_types]
-    program, compiled = PROGRAMS.get(key, function, (call.init, tree_util.tree_unflatten(plan.xs_tree, types), params))
-    leaves = [to_device(values, like) for values, like in zip(xs, tree_util.tree_leaves(call.xs), strict=True)]
     with np.errstate(over="ignore"):  # JAX casts the numbers of init with NumPy; see `to_host`
+        shapes = tree_util.tree_unflatten(plan.xs_tree, types)
+        program, compiled = PROGRAMS.get(key, function, (call.init, shapes, params))
+        leaves = [to_device(values, like) for values, like in zip(xs, tree_util.tree_leaves(call.xs), strict=True)]
         return program(call.init, tree_util.tree_unflatten(plan.xs_tree, leaves), params), compiled
 
 

@@ -21,6 +21,7 @@ from core.sandbox.words import is_dunder
 
 NO_BASE = "a class cannot be built on {base} here; write a plain class, a dataclass, a NamedTuple or an nnx.Module"
 NO_OVERRIDE = "{name} is an inner part of {base} that a class may not replace here; choose another name"
+NO_TEXT_METHOD = "a class built on str may not replace {name} here; keep the text in an attribute"
 NO_MEMBERS = "an Enum without members can be called to make classes; give it members"
 
 #: Library classes that a script may build classes on.
@@ -29,6 +30,10 @@ BASES: Final = (
 )  # fmt: skip
 _ABSTRACT: Final = frozenset({abc.ABC, *(getattr(collections.abc, n) for n in collections.abc.__all__)})
 _TYPED: Final = (typing.NamedTuple, typing.TypedDict)
+#: Methods of `str` that say what the text is; how it is printed is a class's own affair.
+_TEXT: Final = frozenset(vars(str)) - frozenset(
+    f"__{n}__" for n in "doc new repr str format getattribute sizeof getnewargs add mul rmul mod rmod".split()
+)
 #: And these with everything that is built on them.
 FAMILIES: Final = (BaseException, nnx.Pytree, nnx.Variable, linen.Module, flax.struct.PyTreeNode)
 
@@ -56,12 +61,22 @@ def check_base(base: Any, body: Any, made: Collection[type]) -> None:
 
 
 def finish(cls: type) -> None:
-    """Look at a class that was just made: an enumeration has members, and `__exit__` gets no frames."""
+    """Look at a class that was just made: an enumeration has members, text is what it says, `__exit__` gets no frames."""
     if issubclass(cls, enum.Enum) and not cls.__members__:
         raise RefusedUse(fill(NO_MEMBERS))
+    if issubclass(cls, str):
+        _check_text(cls)
     leave = vars(cls).get("__exit__")
     if isinstance(leave, types.FunctionType):
         cls.__exit__ = without_traceback(leave)  # type: ignore[attr-defined]
+
+
+def _check_text(cls: type) -> None:
+    """Refuse text that compares or reads differently from what it holds: libraries look attributes up by such names."""
+    for base in cls.__mro__[: cls.__mro__.index(str)]:
+        changed = _TEXT & vars(base).keys()
+        if changed:
+            raise RefusedUse(fill(NO_TEXT_METHOD, name=min(changed)))
 
 
 def without_traceback(leave: Callable[..., Any]) -> Callable[..., Any]:

@@ -47,7 +47,7 @@ from core.sandbox.objects import (
 )
 from core.sandbox.refusals import RefusedAttribute, RefusedImport, RefusedUse
 from core.sandbox.undo import forget
-from core.sandbox.words import METHODS, REFUSED_ATTRIBUTE, REFUSED_NAME, REFUSED_STRING_ANNOTATION, is_dunder
+from core.sandbox.words import FIELDS, METHODS, REFUSED_ATTRIBUTE, REFUSED_NAME, REFUSED_STRING_ANNOTATION, is_dunder
 
 NO_ATTRIBUTE = "{name} of {kind} is not available in the playground"
 NO_NAME = "{module} has {name}, but not in the playground: {reason}"
@@ -323,7 +323,7 @@ class Guards:
         return isinstance(obj, (*_HOLDERS, types.SimpleNamespace)) and not name.startswith("_")
 
     def _settable(self, cls: type, name: str) -> bool:
-        if is_dunder(name):
+        if is_dunder(name) or name == FIELDS or (issubclass(cls, str) and name in vars(str)):
             return False
         return not (name.startswith("_") and "__" in name[1:]) or self._private(cls, name)
 
@@ -340,7 +340,7 @@ class Guards:
         """
         if not isinstance(mapping, Mapping) and not hasattr(type(mapping), "keys"):
             raise TypeError(f"argument after ** must be a mapping, not {type(mapping).__name__}")
-        out = {**mapping}
+        out = {exact(k) if isinstance(k, str) else k: v for k, v in {**mapping}.items()}
         for name in out:
             if isinstance(name, str) and is_dunder(name):
                 raise RefusedUse(fill(REFUSED_NAME, name=name))

@@ -18,9 +18,9 @@ from core.sandbox.formats import fields_of, reaches
 from core.sandbox.guards import Guards
 from core.sandbox.kinds import Kind, StandIn, Text
 from core.sandbox.names import DEVICES, INNER, REFLECTION, TERMINAL
-from core.sandbox.objects import DEVICE
+from core.sandbox.objects import DEVICE, exact
 from core.sandbox.output import Output
-from core.sandbox.own_std import OWN_CLASSES, check_names, own_class, own_decorator
+from core.sandbox.own_std import OWN_CLASSES, checked_names, own_class, own_decorator, own_function
 from core.sandbox.refusals import RefusedUse
 
 NO_KEYWORD = "{name} is not available as an argument of {function} here: {reason}"
@@ -82,6 +82,7 @@ class Config(StandIn):
             AttributeError: JAX has no such setting (its own type and words).
             RefusedUse: it has, and a script may not change it.
         """
+        name = exact(name)
         if name in IGNORED:
             return
         if name in _PLATFORM:
@@ -101,6 +102,7 @@ class Config(StandIn):
 
     def read(self, name: str) -> Any:
         """The value of a setting that a script may change."""
+        name = exact(name)
         if name not in SETTINGS:
             raise RefusedUse(fill(NO_SETTING, name=name))
         return getattr(jax.config, name)
@@ -131,6 +133,8 @@ def jax_names(guards: Guards, out: Output, config: Config) -> dict[str, Any]:
     }  # fmt: skip
     for name in ("custom_jvp", "custom_vjp"):
         found[f"jax.custom_derivatives.{name}"] = found[f"jax.{name}"]
+    for name in ("compact", "nowrap", "compact_name_scope"):
+        found[f"flax.linen.{name}"] = own_function(guards, getattr(linen, name), name)
     for name in CONTEXTS:
         found[f"jax.{name}"] = _context(getattr(jax, name))
     for name, refused in KEYWORDS.items():
@@ -329,8 +333,7 @@ def _registrations(guards: Guards) -> dict[str, Callable[..., Any]]:
         nodetype: Any, data_fields: Any = None, meta_fields: Any = None, drop_fields: Any = ()
     ) -> Any:
         check(nodetype, "register_dataclass")
-        data, meta = (None if f is None else tuple(f) for f in (data_fields, meta_fields))
-        check_names((*(data or ()), *(meta or ())))
+        data, meta = (None if f is None else checked_names(f) for f in (data_fields, meta_fields))
         return tree_util.register_dataclass(nodetype, data, meta, drop_fields)
 
     return {

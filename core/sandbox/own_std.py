@@ -10,19 +10,21 @@ import random
 import sys
 import types
 from collections import namedtuple
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum, Flag, IntEnum, IntFlag, StrEnum
 from typing import Any, ClassVar, Final, NamedTuple, NoReturn
 
 from core.base.text import fill
 from core.sandbox.guards import Guards
 from core.sandbox.kinds import Kind, StandIn
+from core.sandbox.objects import exact
 from core.sandbox.output import Output
 from core.sandbox.refusals import RefusedAttribute, RefusedName, RefusedUse
 from core.sandbox.words import is_dunder
 
 NOT_BUILT_IN = "{name} is not available in the playground: {reason}"
 OWN_CLASSES = "{name} works here on classes that the script itself defines"
+OWN_FUNCTIONS = "{name} works here on functions that the script itself defines"
 OWN_VALUES = "{name} works here on dataclasses of the script"
 NO_DATACLASS = "{name}() should be called on dataclass instances"
 NO_ENUM_CALL = "{name}(…) makes a class from text; write `class Name({name})` with its members"
@@ -219,6 +221,18 @@ def _wraps(guards: Guards) -> Callable[..., Any]:
     return wraps
 
 
+def own_function(guards: Guards, decorator: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A decorator that marks the very function it is given: for the script's own functions only."""
+
+    def decorate(function: Any) -> Any:
+        if not (isinstance(function, types.FunctionType) and function.__globals__ is guards.globals):
+            raise RefusedUse(fill(OWN_FUNCTIONS, name=name))
+        return decorator(function)
+
+    decorate.__name__ = decorate.__qualname__ = name
+    return decorate
+
+
 def own_class(guards: Guards, decorator: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
     """A class decorator that changes what it is given: for the script's own classes only."""
 
@@ -381,8 +395,10 @@ def _no_warnings(*_: object, **__: object) -> Iterator[list[Any]]:
     yield []
 
 
-def check_names(names: Any) -> None:
-    """Refuse field names in double underscores where a library reads attributes by the names it is given."""
-    for name in names or ():
-        if not isinstance(name, str) or is_dunder(name):
+def checked_names(names: Iterable[Any]) -> tuple[str, ...]:
+    """Field names as plain text, none in double underscores: a library reads attributes by the names it is given."""
+    found = tuple(exact(name) for name in names)
+    for name in found:
+        if is_dunder(name):
             raise RefusedAttribute(fill(NOT_BUILT_IN, name=name, reason=REACHES))
+    return found

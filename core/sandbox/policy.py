@@ -27,6 +27,7 @@ from core.sandbox.words import (
     ANY_OTHER,
     ASKABLE,
     CLASS_KEYWORDS,
+    FIELDS,
     FILENAME,
     INSTEAD,
     METHODS,
@@ -35,6 +36,7 @@ from core.sandbox.words import (
     REFUSED_CLASS_KEYWORD,
     REFUSED_CLASS_PATTERN,
     REFUSED_DEPTH,
+    REFUSED_FIELDS,
     REFUSED_GUARD,
     REFUSED_METHOD,
     REFUSED_NAME,
@@ -117,6 +119,8 @@ class Policy(Reporting):
                 self.error(node, fill(REFUSED_METHOD if allow_magic_methods else REFUSED_NAME, name=name))
         elif name.startswith("_") and name.endswith("_") and name.strip("_"):
             self.error(node, fill(REFUSED_GUARD, name=name))
+        elif name == FIELDS and not (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)):
+            self.error(node, fill(REFUSED_FIELDS))
 
     def check_attribute(self, node: ast.AST, name: str, *, read: bool) -> None:
         """Refuse attributes in double underscores that no object offers, and writing any of them."""

@@ -24,6 +24,8 @@ READABLE: Final = frozenset({"__name__", "__doc__"})
 SETTABLE: Final = frozenset({"__all__", "__author__", "__version__", "__date__", "__license__"})
 #: Attributes in double underscores that may be asked for; the guard decides by the object.
 ASKABLE: Final = METHODS | {"__name__", "__qualname__", "__doc__", "__class__", "__version__"}
+#: What libraries take for the names of a named tuple's parts, and read by those names.
+FIELDS: Final = "_fields"
 #: Class keywords that are plain settings of NNX, typed dictionaries and Linen.
 CLASS_KEYWORDS: Final = frozenset({"pytree", "total", "kw_only"})
 #: Built-ins whose class pattern binds the value itself and reads no attribute.
@@ -33,6 +35,7 @@ STRING_TYPES: Final = frozenset({"Literal", "Annotated"})
 
 REFUSED_NAME = "the name {name} is reserved here; choose one without double underscores around it"
 REFUSED_GUARD = "the name {name} is reserved here; choose one without an underscore at both ends"
+REFUSED_FIELDS = "the name _fields belongs to named tuples; choose another one"
 REFUSED_ATTRIBUTE = "{name} reaches into the interpreter and is not available here"
 REFUSED_NODE = "{what} does not run in the playground; {instead}"
 REFUSED_STRING_ANNOTATION = "an annotation that is a string is evaluated by libraries; write the type without quotes"
@@ -58,5 +61,8 @@ TYPE_PARAMETER: Final = ("a type parameter", "leave it out")
 
 
 def is_dunder(name: str) -> bool:
-    """Whether Python itself gives the name a meaning (``__x__``); names of underscores alone are plain."""
-    return name.startswith("__") and name.endswith("__") and bool(name.strip("_"))
+    """Whether Python itself gives the name a meaning (``__x__``); names of underscores alone are plain.
+
+    Asked of `str` itself: a script's name may be of a class of its own.
+    """
+    return str.startswith(name, "__") and str.endswith(name, "__") and bool(str.strip(name, "_"))

@@ -8,22 +8,20 @@ from functools import partial
 
 import streamlit as st
 
-from core.base.outcome import Outcome
 from core.base.text import fill
 from core.base.violation import FieldEdit, Severity
 from core.inputs.cell_fields import FIELDS, PAGE
 from core.inputs.cell_inputs import CellInputs
 from core.inputs.cell_page import CellLook, look_at
 from core.inputs.cell_source import source_changes
-from core.plots.cell_tables import agreement
-from core.runners.cells import CellStep
 from pages.widgets.cards import Mark, field_marks, link_refusals, violation_cards
 from pages.widgets.cell_breaks import break_row, says
 from pages.widgets.cell_controls import cell_controls
 from pages.widgets.cell_result import check_table, drawn_step, keep_in_range, number_table, shape_table
+from pages.widgets.cell_verdict import cell_verdict
 from pages.widgets.frame import calm
 from pages.widgets.state import PageState
-from pages.widgets.verdict import State, Verdict, counted, state_of, verdict_slot, verdict_strip
+from pages.widgets.verdict import State, Verdict, verdict_slot, verdict_strip
 
 LSTM_INTRO = (
     "A cell takes a carry and an input and gives a new carry and an output. An LSTM's carry is the pair (c, h): "
@@ -37,17 +35,6 @@ INTROS = {
     "SimpleCell": "A cell takes a carry and an input and gives a new carry and an output. A simple cell's carry is one "
     "array, h, and the output is the new h: tanh of the input and h, each through its weights. It has no gates.",
 }
-UNREADABLE = "An input cannot be read: what is shown belongs to the last inputs that could be."
-NEVER = "An input cannot be read, so there is nothing to show yet."
-SUMMARY = "{cell}: carry in{given} → new carry {after}, output {output} · {checks}"
-GIVEN, ONE_ARRAY = " {shapes}", ": one array {shapes}"
-NO_ERROR = "JAX: no error"
-OVER = "{limit} Nothing was run; the result below is that of the last inputs within the limits."
-OVER_AT_ONCE = "{limit} Nothing was run, so there is nothing to show yet."
-RAISED = "JAX raises {type}"
-FINITE, NOT_FINITE = "all finite", "not finite"
-TIMING = "{program} · {ms} ms"
-COMPILED, CACHED = "compiled", "cached"
 
 
 def page() -> None:
@@ -61,7 +48,7 @@ def page() -> None:
     look = _look(inputs)
     took = (time.perf_counter() - started) * 1000
     good: CellLook | None = st.session_state.get(_GOOD)
-    verdict_strip(slot, _verdict(look, good, took))
+    verdict_strip(slot, cell_verdict(look, good, took))
     shown = look if look.step is not None or look.raised is not None else good
     if shown is not None and shown.step is not None:
         keep_in_range(state, shown.step)
@@ -100,37 +87,6 @@ def _marks(look: CellLook) -> dict[str, list[Mark]]:
     for problem in look.problems:
         marks.setdefault(f"{PAGE}_{problem.field}", []).append(Mark(Severity.ERROR, problem.text))
     return marks
-
-
-def _verdict(look: CellLook, good: CellLook | None, took: float) -> Verdict:
-    if look.report is None:
-        return Verdict(State.STALE, summary=fill(UNREADABLE if good else NEVER))
-    summary = program = ""
-    if look.report.outcome is Outcome.LIMIT:
-        limit = " ".join(violation.message for violation in look.report.broken)
-        summary = fill(OVER if good else OVER_AT_ONCE, limit=limit)
-    elif look.raised is not None:
-        summary = fill(RAISED, type=look.raised.type)
-    elif look.step is not None:
-        step = look.step
-        summary = _went(step, broken=bool(look.report.broken))
-        program = fill(TIMING, program=fill(COMPILED if step.compiled else CACHED), ms=round(took))
-    return Verdict(state_of(look.report), counted(look.report), summary, program)
-
-
-def _went(step: CellStep, *, broken: bool) -> str:
-    """What went into the step and what came out. Beside a broken contract nothing that sounds as if all were well."""
-    shapes = ", ".join(str(t.aval.shape) for t in step.carry if t.aval is not None)
-    alone = len(step.carry) != len(step.kind.parts)
-    checks = [] if step.finite and broken else [fill(FINITE if step.finite else NOT_FINITE)]
-    return fill(
-        SUMMARY,
-        cell=step.kind.name,
-        given=fill(ONE_ARRAY if alone else GIVEN, shapes=shapes),
-        after=", ".join(str(part.shape) for part in step.after),
-        output=step.output.shape,
-        checks=" · ".join([*checks, fill(NO_ERROR) if broken else agreement(step)]),
-    )
 
 
 def _code_changes(inputs: CellInputs, edit: FieldEdit) -> tuple[tuple[str, str], ...]:

@@ -1,4 +1,7 @@
-"""The Scan page through AppTest, always from app.py."""
+"""The Scan page through AppTest, always from app.py.
+
+Longer than 500 lines because it is one page, walked from its opening to its last bad input.
+"""
 
 from __future__ import annotations
 

@@ -8,6 +8,8 @@ by " + " are two walls, one behind the other.
 Tokens: @FILE@ a file with the marker, @NPY@, @PICKLE@ the same as NumPy and pickled files, @OUT@ a path to write to, @MARKER@
 its text, @CODES@ its characters as numbers, @ADDRESS@ and @ID@ where it lies in memory, @LEN@ its length. Where nothing can
 be planted (a device's client) the script says the marker itself once it has what it reached for.
+
+Longer than 500 lines because it is data: one attempt a row.
 """
 
 from __future__ import annotations
@@ -95,16 +97,6 @@ got = getattr(f, "__glo" + "bals__"){GLOBALS}
 def f():
     pass
 got = getattr(f, "__globals__", {}).get("__builtins__", {}).get("__planted__") or f.nothing_of_the_kind
-""",
-    name_that_is_a_string_of_its_own=f"""
-class S(str):
-    def __eq__(self, other):
-        return other == "args" or super().__eq__(other)
-    def __hash__(self):
-        return super().__hash__()
-def f():
-    pass
-got = getattr(f, S("__globals__")){GLOBALS}
 """,
     reduce_with_getattr=f"""
 from functools import reduce
@@ -561,6 +553,47 @@ if isinstance(m, Other):
 """,
 )
 
+ATTEMPTS += _rows(
+    "attributes + texts",
+    name_that_is_a_string_of_its_own=f"""
+class S(str):
+    def __eq__(self, other):
+        return other == "args" or super().__eq__(other)
+    def __hash__(self):
+        return super().__hash__()
+def f():
+    pass
+got = getattr(f, S("__globals__")){GLOBALS}
+""",
+)
+ATTEMPTS += _rows(
+    "texts",
+    keyword_that_lies_about_itself=f"""
+import numpy as np
+from types import SimpleNamespace
+class S(str):
+    def startswith(self, start):
+        return False
+s = SimpleNamespace(**{{S("__array_interface__"): {MEMORY}}})
+{READ.format(obj="s")}
+""",
+)
+ATTEMPTS += _rows(
+    "fields",
+    fields_of_a_tuple_of_its_own=f"""
+import numpy as np, optax
+from types import SimpleNamespace
+class T(tuple):
+    _fields = ("__setattr__",)
+    def _asdict(self):
+        return {{}}
+t = T([1])
+found = optax.tree_utils.tree_get_all_with_path(t, "__setattr__")
+found[0][1]("__array_interface__", {MEMORY})
+{READ.format(obj="t")}
+""",
+)
+
 # --- attribute names out of data -------------------------------------------------------------------------------------
 ATTEMPTS += _rows(
     "harden",
@@ -569,6 +602,43 @@ import numpy as np
 from flax import nnx
 d = nnx.Dict({{"__array_interface__": {MEMORY}}})
 {READ.format(obj="d")}
+""",
+    nnx_dict_entry_that_is_its_dictionary=f"""
+import numpy as np
+from flax import nnx
+d = nnx.Dict()
+d["__dict__"]["__array_interface__"] = {MEMORY}
+{READ.format(obj="d")}
+""",
+    nnx_dict_entry_through_itemgetter=f"""
+import numpy as np
+from operator import itemgetter
+from flax import nnx
+d = nnx.Dict()
+itemgetter("__dict__")(d).update({{"__array_interface__": {MEMORY}}})
+{READ.format(obj="d")}
+""",
+    nnx_dict_get_method="""
+from flax import nnx
+got = nnx.Dict().get("__dict__", None) is not None and "@MARKER@" or nnx.Dict().nothing_of_the_kind
+""",
+    nnx_list_index_that_lies=f"""
+import numpy as np
+from flax import nnx
+class I(int):
+    def __str__(self):
+        return "__dict__"
+d = nnx.List([1])
+d[I(0)].update({{"__array_interface__": {MEMORY}}})
+{READ.format(obj="d")}
+""",
+    metadata_set_by_name=f"""
+import numpy as np
+from flax import nnx
+p = nnx.Param(1.0)
+p.set_metadata("__array_interface__", {MEMORY})
+a = np.asarray(p)
+got = bytes(list(a)) if a.ndim else p.nothing_of_the_kind
 """,
     nnx_dict_item=f"""
 import numpy as np

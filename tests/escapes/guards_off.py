@@ -13,9 +13,9 @@ import jax
 import pytest
 from flax import nnx
 
-from core.sandbox import definitions, facade, names, own_jax, policy
+from core.sandbox import definitions, facade, guards, names, own_jax, policy
 from core.sandbox.guards import Guards
-from core.sandbox.harden import harden
+from core.sandbox.harden import HARDENED, harden
 from core.sandbox.kinds import Namespace, table_of
 from core.sandbox.policy import Policy
 from core.sandbox.words import CLASS_KEYWORDS
@@ -104,7 +104,7 @@ def _nodes(patch: pytest.MonkeyPatch) -> None:
 
 def _harden(patch: pytest.MonkeyPatch) -> None:
     harden()
-    for cls, name in ((nnx.Pytree, "__setattr__"), (nnx.Variable, "__getattr__"), (nnx.State, "__getattr__")):
+    for cls, name, _ in HARDENED:
         patch.setattr(cls, name, vars(cls)[name].__wrapped__)
 
 
@@ -130,6 +130,16 @@ def _mine(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Guards, "mine", lambda self, obj: True)
 
 
+def _texts(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(definitions, "_check_text", lambda cls: None)
+    patch.setattr(guards, "exact", lambda name: name)
+    patch.setattr(guards, "is_dunder", lambda name: name.startswith("__") and name.endswith("__"))
+
+
+def _fields(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(policy, "FIELDS", "")
+
+
 OFF = {
     "attributes": _attributes,
     "writes": _writes,
@@ -145,6 +155,8 @@ OFF = {
     "harden": _harden,
     "modules": _modules,
     "settings": _settings,
+    "texts": _texts,
+    "fields": _fields,
     "mine": _mine,
     "tracebacks": lambda patch: patch.setattr(definitions, "without_traceback", lambda leave: leave),
 }

@@ -1,4 +1,7 @@
-"""Ordinary programs: the Python around the arrays."""
+"""Ordinary programs: the Python around the arrays.
+
+Longer than 500 lines because it is data: one program after the other.
+"""
 
 from __future__ import annotations
 

@@ -170,6 +170,9 @@ class Walk:
                 self.found.append(f"{what}: {path}")
         if id(value) in _IDENTITIES:
             self.found.append(f"{_IDENTITIES[id(value)]}: {path}")
+        origin = typing.get_origin(value)
+        if isinstance(origin, type) and callable(value) and issubclass(origin, np.ndarray | np.void | jax.Array):
+            self.found.append(f"a class that builds from raw memory: {path}")
         if callable(value):
             for name in GIVEAWAYS:
                 if self.guards.readable(value, name):

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from core.contract.program import before_cut, cut_backs, meets, operations, reads
+from core.base.jaxprs import made_floats
+from core.contract.program import before_cut, cut_backs, meets, operations, reached, reads
 from core.contract.replay import Birth, Given, origins
 
 
@@ -78,3 +79,28 @@ def test_a_print_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
     assert births(step, 0.0)
     jax.effects_barrier()
     assert capsys.readouterr().out == ""
+
+
+def test_the_floats_that_a_program_computes_in() -> None:
+    def made(step: Any, *args: Any) -> frozenset[str]:
+        return made_floats(jax.make_jaxpr(step)(*args))
+
+    narrow = jnp.ones(3, jnp.bfloat16)
+    assert made(lambda x: x.astype(jnp.float32) * 2, narrow) == {"float32"}  # it only comes in
+    assert made(lambda x: x.reshape(3, 1), narrow) == frozenset()
+    assert made(jax.jit(lambda x: (x.astype(jnp.bfloat16) * 2).astype(jnp.float32)), jnp.ones(3)) == {
+        "bfloat16",
+        "float32",
+    }
+
+
+def test_what_an_operation_reaches() -> None:
+    def step(a: Any, b: Any, c: Any, x: Any) -> Any:
+        return a + x, b ^ x, jnp.where(b > 0, c + 1, c), b + c
+
+    program = jax.make_jaxpr(step)(1, 2, 3, 4)
+    xor: Any = lambda eqn: eqn.primitive.name == "xor"  # noqa: E731
+    assert reached(program, xor, 3) == (False, True, False, True)  # a choice by b is not made of b
+    assert reached(program, xor, 0) == (False, True, False, False)  # in one step
+    later = jax.make_jaxpr(lambda a, b: (a ^ 1, a + b))(1, 2)
+    assert reached(later, xor, 2) == (True, True)

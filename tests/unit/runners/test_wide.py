@@ -89,3 +89,15 @@ def test_nothing_is_left_behind() -> None:
     wide_path(watched, result)
     assert seen
     assert {str(d) for d in seen} == {"float32"}
+
+
+def test_a_cast_that_changes_nothing_does_not_cut_the_wide_numbers() -> None:
+    call = ScanCall(lambda c, x: ((c * x).astype(jnp.int32), c.astype(jnp.int8)), jnp.int32(1), np.arange(1, 15))
+    result = run_call(call)
+    program = jax.make_jaxpr(call.step)(jnp.int32(1), jnp.int32(1))
+    steps = wide_steps(call, result, program)
+    assert steps.carries[0].dtype == np.int64
+    assert int(steps.carries[0][12]) == 6227020800  # 13!
+    assert steps.ys[0].dtype == np.int8  # cut on purpose
+    assert wide_steps(call, result).carries[0].dtype == np.int32  # what nothing is known of is left as it is
+    assert int(wide_path(call, result, program).carries[0][14]) == 87178291200

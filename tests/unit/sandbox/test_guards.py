@@ -250,6 +250,22 @@ def test_super_reaches_what_a_class_may_use_and_nothing_else() -> None:
     )
 
 
+def test_text_of_a_script_says_what_it_is() -> None:
+    names = run(
+        "from enum import Enum\nclass Mode(str, Enum):\n    A = 'a'\n    def __str__(self): return self.value\nx = Mode.A == 'a'"
+    )
+    assert names["x"] is True
+    for body in ("def __eq__(self, o): return True", "def startswith(self, s): return False", "__hash__ = None"):
+        with pytest.raises(RefusedUse, match="a class built on str may not replace"):
+            run(f"class S(str):\n    {body}")
+    with pytest.raises(RefusedUse, match="a class built on str may not replace"):
+        run("class L:\n    def __eq__(self, o): return True\n    __hash__ = None\nclass S(L, str): pass")
+    with pytest.raises(RefusedAttribute):
+        run("class S(str): pass\nS.startswith = lambda self, s: False")
+    with pytest.raises(RefusedAttribute):
+        run("class T(tuple): pass\nT._fields = ('__setattr__',)")
+
+
 def test_a_view_of_objects_is_refused() -> None:
     assert run("import numpy as np\nx = np.ones(2, np.float32).view(np.int32).dtype.name")["x"] == "int32"
     for line in ("np.zeros(1, 'V8').view(object)", "np.ones(1).view(np.ndarray)", "np.array([None]).view('i8')"):
