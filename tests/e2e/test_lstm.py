@@ -213,13 +213,25 @@ def test_what_cannot_be_read_is_said_and_the_last_result_stays(open_page) -> Non
     kept(page)
 
 
+def settled_box(page, locator) -> dict:
+    """Where it stands once it no longer moves: what is drawn after it can still push a canvas without own nodes."""
+    before = None
+    for _ in range(40):
+        box = locator.bounding_box()
+        if box is not None and box == before:
+            return box
+        before = box
+        page.wait_for_timeout(400)
+    raise AssertionError("the table never came to rest")
+
+
 def test_a_cell_of_the_table_is_edited(open_page) -> None:
     page = open_page("/lstm")
     page.get_by_text("table", exact=True).click()
     table = page.locator("[data-testid=stDataFrame]:visible").first
     expect(table).to_be_visible(timeout=SLOW)
     page.wait_for_selector(READY)
-    frame = table.bounding_box()
+    frame = settled_box(page, table)
     page.mouse.click(frame["x"] + frame["width"] - 20, frame["y"] + frame["height"] - 15)
     page.keyboard.type("7")
     page.keyboard.press("Enter")
