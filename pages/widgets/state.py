@@ -6,7 +6,6 @@ a run did not draw (another page, a closed section). Everything lives in this se
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -17,8 +16,6 @@ from core.base.violation import FieldEdit
 from core.inputs.fields import FieldTable, InputField, Kind, Value, changed, repeated
 
 APPLIED, UNDO = "Applied: {title}.", "Undo"
-WENT_BACK = "The browser's history has no address for the inputs that were here: they were too long for a link."
-BRING_BACK = "Bring them back"
 YES, NO = "on", "off"
 EMPTY = "(empty)"
 
@@ -126,9 +123,10 @@ class PageState:
             self._read_link(params)
         elif not known:
             self._store(self._table_for({}).defaults())
-        elif not self._take_from_widgets() and not entered and self._went_back(params):
-            self._go_back(params)
-        st.session_state.pop(self._name("clicked"), None)
+        else:
+            # An address that lags behind (a run that was cut short never sent it) is written anew below; it is never
+            # taken for the browser's Back, which looks the same from here: that would throw away what was just typed.
+            self._take_from_widgets()
         st.session_state.pop(self._name("hidden"), None)  # this run says anew what it does not draw
         self._seed_widgets()
         self._write_link()
@@ -145,25 +143,6 @@ class PageState:
         counts = {name: len(st.query_params.get_all(name)) for name in params}
         st.session_state[self._name("refused")] = (*repeated(counts), *read.refused)
 
-    def _go_back(self, params: Mapping[str, str]) -> None:
-        """Follow an address that the browser's history brought; what no address carries is kept for an undo."""
-        before, lost = self.values, bool(self.link_problem)
-        self._read_link(params)
-        st.session_state[self._name("revision")] = self.revision + 1
-        if lost:
-            after = self.values
-            st.session_state[self._name("undo")] = Undo(fill(WENT_BACK), fill(BRING_BACK), before, after)
-
-    def _went_back(self, params: Mapping[str, str]) -> bool:
-        """Whether this address is not the one this page wrote: the browser's Back or Forward has brought it.
-
-        Right after a write the browser may not have it yet and send its old address along with a click.
-        """
-        if self._name("clicked") in st.session_state:
-            return False
-        written: tuple[dict[str, str], float] | None = st.session_state.get(self._name("written"))
-        return written is not None and params != written[0] and time.monotonic() - written[1] > _ON_ITS_WAY
-
     # --- writing ----------------------------------------------------------------------------------------------------
 
     def edit(self, edit: FieldEdit, title: str, said: str = APPLIED, undo: str = UNDO, *, good: bool = True) -> None:
@@ -173,7 +152,7 @@ class PageState:
         What was typed in the same moment counts first. An edit that changes nothing (a second click) is none; breaking
         what is broken on purpose already leaves the way back to what was there before the first time.
         """
-        self._take_for_callback()
+        self._take_from_widgets()
         before, last = self.values, self.undo
         after = self._complete({**before, **edit.values})
         if after == before:
@@ -203,7 +182,7 @@ class PageState:
 
     def undo_last(self) -> None:
         """For `on_click`: what `edit` changed gets its values back."""
-        self._take_for_callback()
+        self._take_from_widgets()
         undo = self.undo
         if undo is not None:
             self.write({**self.values, **undo.before})
@@ -219,7 +198,7 @@ class PageState:
 
     def set_quietly(self, name: str, value: Value) -> None:
         """Set one field from a widget that keeps its own edits (a table), without a new revision."""
-        self._take_for_callback()
+        self._take_from_widgets()
         self._store(self._follow(self.values, {name: value}))
         for changed_name, new in self.values.items():
             st.session_state[self.key(changed_name)] = new
@@ -248,11 +227,6 @@ class PageState:
 
     def _complete(self, values: Mapping[str, object]) -> dict[str, Value]:
         return self._table_for(values).complete(values)
-
-    def _take_for_callback(self) -> None:
-        """What was typed in the same moment comes first; and the run that follows was asked for by a click."""
-        st.session_state[self._name("clicked")] = True
-        self._take_from_widgets()
 
     def _take_from_widgets(self) -> bool:
         """Take what was changed in the widgets since the last time; whether anything was."""
@@ -284,10 +258,6 @@ class PageState:
         kept = {k: v for k, v in st.query_params.items() if k in _STREAMLIT_PARAMS}
         if dict(st.query_params) != {**kept, **params}:
             st.query_params.from_dict({**kept, **params})
-            st.session_state[self._name("written")] = (dict(params), time.monotonic())
-        else:
-            since = st.session_state.get(self._name("written"), (None, 0.0))[1]
-            st.session_state[self._name("written")] = (dict(params), since)
 
     def _store(self, values: Mapping[str, Value]) -> None:
         st.session_state[self._name("values")] = dict(values)
@@ -301,8 +271,6 @@ def _link_params() -> dict[str, str]:
     return {k: v for k, v in st.query_params.items() if k not in _STREAMLIT_PARAMS}
 
 
-#: Seconds in which a browser surely has an address that was written.
-_ON_ITS_WAY = 1.5
 #: Query parameters that belong to Streamlit itself.
 _STREAMLIT_PARAMS = frozenset({"embed", "embed_options"})
 

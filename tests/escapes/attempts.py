@@ -777,13 +777,6 @@ class P(partial):
     pass
 got = "@MARKER@"
 """,
-    override_inside_of_a_module="""
-from flax import nnx
-class M(nnx.Module):
-    def _graph_node_flatten(self):
-        return [], M
-got = "@MARKER@"
-""",
     enum_without_members=f"""
 import numpy as np
 from enum import Enum
@@ -791,6 +784,63 @@ class E(Enum):
     pass
 X = E("X", {{"A": 1, "__array_interface__": {MEMORY}}})
 {READ.format(obj="X")}
+""",
+)
+# Flax rebuilds an object from what `_graph_node_flatten` of its class gives: names and values.
+_FLATTEN = f"lambda self: ([('__array_interface__', planted_static({MEMORY}))], type(self))"
+_REBUILT = f"""
+copied = nnx.clone(M())
+{READ.format(obj="copied")}
+"""
+ATTEMPTS += _rows(
+    "inner",
+    override_inside_of_a_module=f"""
+import numpy as np
+from flax import nnx
+class M(nnx.Module):
+    _graph_node_flatten = {_FLATTEN}
+{_REBUILT}""",
+    override_by_a_mixin=f"""
+import numpy as np
+from flax import nnx
+class Mixed:
+    _graph_node_flatten = {_FLATTEN}
+class M(Mixed, nnx.Module):
+    pass
+{_REBUILT}""",
+    override_in_a_parent_later=f"""
+import numpy as np
+from flax import nnx
+class Parent(nnx.Module):
+    pass
+Parent._graph_node_flatten = {_FLATTEN}
+class M(Parent):
+    pass
+{_REBUILT}""",
+)
+ATTEMPTS += _rows(
+    "class names",
+    private_names_that_are_flax_s=f"""
+import jax, numpy as np
+from flax import nnx
+class pytree(nnx.Module):
+    def __flatten(self):
+        return (), ((), ("__array_interface__",), ({MEMORY},))
+copied = jax.tree.map(lambda v: v, pytree())
+{READ.format(obj="copied")}
+""",
+)
+ATTEMPTS += _rows(
+    "harden",
+    linen_method_by_name="""
+import numpy as np
+import flax.linen as nn
+class M(nn.Module):
+    def __call__(self):
+        return 1
+m = M()
+m.apply({}, method="_try_setup")
+got = "@MARKER@"
 """,
 )
 ATTEMPTS += _rows(

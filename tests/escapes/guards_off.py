@@ -140,6 +140,15 @@ def _fields(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(policy, "FIELDS", "")
 
 
+def _inner(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(definitions, "is_inner", lambda *a: False)
+    patch.setattr(guards, "is_inner", lambda *a: False)
+
+
+def _class_names(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(policy, "RESERVED_CLASSES", frozenset())
+
+
 OFF = {
     "attributes": _attributes,
     "writes": _writes,
@@ -157,6 +166,8 @@ OFF = {
     "settings": _settings,
     "texts": _texts,
     "fields": _fields,
+    "inner": _inner,
+    "class names": _class_names,
     "mine": _mine,
     "tracebacks": lambda patch: patch.setattr(definitions, "without_traceback", lambda leave: leave),
 }

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax.nnx import graphlib
 
 from core.sandbox.facade import environment
 from core.sandbox.guards import Guards
@@ -82,6 +83,7 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         "planted_rule": lambda primals, tangents: (primals[0], primals[0] * 0 + 7321.5),
         "planted_flatten": lambda value: ((), MARKER),
         "planted_unflatten": lambda aux, parts: None,
+        "planted_static": graphlib.StaticElem,
         "__planted_list__": [MARKER],
     }
     with kept_settings():

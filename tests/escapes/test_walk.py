@@ -14,7 +14,7 @@ from tests.escapes.guards_off import switch_off
 from tests.escapes.support import kept_settings
 from tests.escapes.walk import Walk
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(600)]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 #: Objects of all kinds that ordinary work leaves in a script's hands.
 WORK = """
@@ -98,6 +98,8 @@ def test_no_name_and_no_attribute_reaches_anything_forbidden() -> None:
     assert walk.visited > 2500
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_no_result_of_a_call_reaches_anything_forbidden() -> None:
     """Every callable is tried with sample arguments, in a trace, where nothing is computed."""
     walks: list[Walk] = []

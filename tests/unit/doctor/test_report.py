@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import jax
 import pytest
 
 from core.doctor.check import check_script
@@ -180,7 +181,7 @@ def test_copy_as_issue() -> None:
         "JAX raises nothing",
         "Proof:",
         "```diff",
-        "Versions: jax 0.11",
+        f"Versions: jax {jax.__version__}",
         "(http://localhost/doctor?x=1)",
     ):
         assert part in text
