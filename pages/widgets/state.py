@@ -6,6 +6,7 @@ a run did not draw (another page, a closed section). Everything lives in this se
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -256,8 +257,13 @@ class PageState:
     def _write_link(self) -> None:
         params = self.table.to_link(self.values).params
         kept = {k: v for k, v in st.query_params.items() if k in _STREAMLIT_PARAMS}
-        if dict(st.query_params) != {**kept, **params}:
+        written = float(st.session_state.pop(self._name("written"), 0.0))
+        new = dict(st.query_params) != {**kept, **params}
+        if new or time.monotonic() - written < _CUT_SHORT:
+            # A run that the next one cuts short never sends its address: right after a write it is sent once more.
             st.query_params.from_dict({**kept, **params})
+        if new:
+            st.session_state[self._name("written")] = time.monotonic()
 
     def _store(self, values: Mapping[str, Value]) -> None:
         st.session_state[self._name("values")] = dict(values)
@@ -271,6 +277,8 @@ def _link_params() -> dict[str, str]:
     return {k: v for k, v in st.query_params.items() if k not in _STREAMLIT_PARAMS}
 
 
+#: Seconds after which a run has surely not been cut short by the next one.
+_CUT_SHORT = 1.5
 #: Query parameters that belong to Streamlit itself.
 _STREAMLIT_PARAMS = frozenset({"embed", "embed_options"})
 
