@@ -38,26 +38,45 @@ _TEXT: Final = frozenset(vars(str)) - frozenset(
 FAMILIES: Final = (BaseException, nnx.Pytree, nnx.Variable, linen.Module, flax.struct.PyTreeNode)
 
 
-def check_base(base: Any, body: Any, made: Collection[type]) -> None:
-    """Refuse a base of a class statement that is none of the above, or whose inner methods the body replaces.
+def check_bases(bases: tuple[Any, ...], body: Any, made: Collection[type]) -> None:
+    """Refuse bases of a class statement that are none of the above, or whose inner methods would be replaced.
 
     Args:
-        base: as written.
+        bases: as written.
         body: the function that runs the class's body.
         made: the script's own classes.
     """
+    origins = [_check_base(base, made) for base in bases]
+    # An own class that is built on a library's was looked at when it was made; a plain one may have changed since.
+    classes = {
+        c for o in origins if isinstance(o, type) for c in o.__mro__ if c in made and not issubclass(c, FAMILIES)
+    }
+    own = {name for c in classes for name in vars(c)}
+    for origin in origins:
+        for name in (*body.__code__.co_names, *own):
+            if isinstance(origin, type) and is_inner(origin, name, made):
+                raise RefusedUse(fill(NO_OVERRIDE, name=name, base=origin.__name__))
+
+
+def _check_base(base: Any, made: Collection[type]) -> Any:
     origin: Any = typing.get_origin(base) or base
     if any(base is t for t in _TYPED) or (type(origin) is Kind and can_be_base(origin)):
-        return
+        return origin
     if not isinstance(origin, type):
         raise RefusedUse(fill(NO_BASE, base=repr(base)))
-    if origin in made or origin in BASES or origin in _ABSTRACT:
-        return
-    if not issubclass(origin, FAMILIES):
+    if not (origin in made or origin in BASES or origin in _ABSTRACT or issubclass(origin, FAMILIES)):
         raise RefusedUse(fill(NO_BASE, base=origin.__name__))
-    for name in body.__code__.co_names:
-        if name.startswith("_") and not is_dunder(name) and hasattr(origin, name):
-            raise RefusedUse(fill(NO_OVERRIDE, name=name, base=origin.__name__))
+    return origin
+
+
+def is_inner(cls: type, name: str, made: Collection[type]) -> bool:
+    """Whether a name is one that a library keeps for itself in the classes it brings to this one.
+
+    Flax rebuilds objects by such methods, from names that they give: who replaces one sets any attribute.
+    """
+    if not name.startswith("_") or is_dunder(name):
+        return False
+    return any(name in vars(c) for c in cls.__mro__ if c not in made and issubclass(c, FAMILIES))
 
 
 def finish(cls: type) -> None:

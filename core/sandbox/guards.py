@@ -21,7 +21,7 @@ from flax import linen, nnx
 
 from core.base.text import fill
 from core.sandbox import offered
-from core.sandbox.definitions import BASES, FAMILIES, check_base, finish, has_string
+from core.sandbox.definitions import BASES, FAMILIES, check_bases, finish, has_string, is_inner
 from core.sandbox.formats import GuardedFormatter, formatting
 from core.sandbox.kinds import (
     Kind,
@@ -34,6 +34,7 @@ from core.sandbox.kinds import (
     name_of,
     table_of,
 )
+from core.sandbox.names import HINTS
 from core.sandbox.objects import (
     DEVICE,
     UNCALLABLE,
@@ -52,9 +53,8 @@ from core.sandbox.words import FIELDS, METHODS, REFUSED_ATTRIBUTE, REFUSED_NAME,
 NO_ATTRIBUTE = "{name} of {kind} is not available in the playground"
 NO_NAME = "{module} has {name}, but not in the playground: {reason}"
 NO_WRITE = "{kind} cannot be changed from a script"
-NO_MODULE = (
-    "the module {module} is not here; the playground has jax, flax.nnx, optax, numpy and parts of the standard library"
-)
+NO_MODULE = "the module {module} is not here; {instead}"
+WHAT_IS_HERE = "the playground has jax, flax.nnx, optax, numpy and parts of the standard library"
 NO_VARS = "vars() of {kind} is not available in the playground"
 
 MISSING_ATTRIBUTE = "{kind} has no attribute '{name}'"
@@ -67,6 +67,8 @@ OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = types.MappingProxyTy
     "LShift": operator.ilshift, "RShift": operator.irshift,
 })  # fmt: skip
 #: Operators that plain values and arrays may be asked for by their method's name.
+#: Names that are looked at each time they are read: some objects get a version of ours, some values a cover.
+_COVERED: Final = frozenset("format format_map view keywords device devices type var_type".split())
 _OPERATOR_METHODS: Final = METHODS - {f"__{n}__" for n in "init call post_init setitem delitem enter exit".split()}
 _NAMES: Final = frozenset({"__name__", "__qualname__", "__doc__"})
 #: Values whose assignment Python or JAX refuses in its own, better words.
@@ -103,6 +105,8 @@ class Guards:
         self.globals: dict[str, Any] = {}
         self._mine: dict[int, Any] = {}
         self._owned: dict[type, bool] = {}
+        self._plain: dict[type, frozenset[str]] = {}
+        self._settables: dict[tuple[type, str], bool] = {}
         self._closers: list[Callable[[], None]] = []
 
     # --- the job's end ----------------------------------------------------------------------------------------------
@@ -120,7 +124,8 @@ class Guards:
         self.globals.clear()
         forget(self.made)
         self.made.clear()
-        self._owned.clear()
+        for cache in (self._owned, self._plain, self._settables):
+            cache.clear()
 
     def keep(self, obj: Any) -> Any:
         """Remember an object that this script made through the facade, so that it may configure it."""
@@ -131,6 +136,7 @@ class Guards:
         """Take a class as the script's own."""
         self.made.add(cls)
         self._owned.clear()
+        self._plain.clear()
 
     def mine(self, obj: Any) -> bool:
         """Whether `keep` was told of this very object."""
@@ -154,9 +160,16 @@ class Guards:
 
     def get(self, obj: Any, name: str) -> Any:
         """`getattr` without a default."""
-        if type(obj) is Namespace:
+        cls = type(obj)
+        if cls is Namespace:
             return self._member(obj, exact(name))
-        name = exact(name)
+        # Nearly every read is one of these two: an attribute of the script's own object, a method of an array.
+        public = type(name) is str and not name.startswith("_")
+        if public and (name in self._plain.get(cls, ()) or (self._owned.get(cls) and name in instance_dict(obj))):
+            return getattr(obj, name)
+        return self._get(obj, exact(name))
+
+    def _get(self, obj: Any, name: str) -> Any:
         if not self.readable(obj, name):
             raise self._missing(obj, name)
         if name == "__class__":
@@ -164,7 +177,12 @@ class Guards:
         if type(obj) is Kind:
             return getattr(class_of(obj), name)
         special = self._special(obj, name)
-        return special if special is not None else covered(getattr(obj, name))
+        if special is not None:
+            return special
+        cls = type(obj)
+        if cls not in self._plain and not isinstance(obj, type | super) and not self.own(obj):
+            self._plain[cls] = offered.offered(cls) - _COVERED
+        return covered(getattr(obj, name))
 
     def _member(self, namespace: Namespace, name: str) -> Any:
         table = table_of(namespace)
@@ -323,7 +341,15 @@ class Guards:
         return isinstance(obj, (*_HOLDERS, types.SimpleNamespace)) and not name.startswith("_")
 
     def _settable(self, cls: type, name: str) -> bool:
+        found = self._settables.get((cls, name))
+        if found is None:
+            found = self._settables[cls, name] = self._may_set(cls, name)
+        return found
+
+    def _may_set(self, cls: type, name: str) -> bool:
         if is_dunder(name) or name == FIELDS or (issubclass(cls, str) and name in vars(str)):
+            return False
+        if is_inner(cls, name, self.made):
             return False
         return not (name.startswith("_") and "__" in name[1:]) or self._private(cls, name)
 
@@ -361,8 +387,7 @@ class Guards:
 
     def build_class(self, body: Any, name: str, *bases: Any, **keywords: Any) -> type:
         """`class name(*bases)`: made, and remembered as the script's own."""
-        for base in bases:
-            check_base(base, body, self.made)
+        check_bases(bases, body, self.made)
         cls: type = __build_class__(body, name, *bases, **keywords)
         finish(cls)
         self.add(cls)
@@ -388,12 +413,18 @@ class Guards:
             raise ImportError(fill(MISSING_NAME, name=name, module=module)) from None
 
     def _module(self, name: str) -> Namespace:
-        if name not in self.modules:
-            parent, _, last = name.rpartition(".")
+        if name in self.modules:
+            return self.modules[name]
+        parent = name
+        while parent:
+            parent, _, last = parent.rpartition(".")
             reason = denied_of(self.modules[parent]).get(last) if parent in self.modules else None
-            known = fill(NO_NAME, module=parent, name=last, reason=reason) if reason else fill(NO_MODULE, module=name)
-            raise RefusedImport(known, name)
-        return self.modules[name]
+            if reason is not None:
+                raise RefusedImport(fill(NO_NAME, module=parent, name=last, reason=reason), name)
+        hint = HINTS.get(name, HINTS.get(name.partition(".")[0]))
+        raise RefusedImport(
+            fill(NO_MODULE, module=name, instead=hint if hint is not None else fill(WHAT_IS_HERE)), name
+        )
 
     # --- the built-ins that look into objects -----------------------------------------------------------------------
 

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from flax import nnx
+from flax import linen, nnx
 from jax.extend import source_info_util
 
 import core
 from core.base.text import fill
-from core.sandbox.refusals import RefusedAttribute
+from core.sandbox.refusals import RefusedAttribute, RefusedUse
 from core.sandbox.words import REFUSED_ATTRIBUTE, is_dunder
 
 #: What Flax itself sets on modules (`nnx.capture`).
@@ -84,12 +84,25 @@ def _list_element(real: Callable[..., Any]) -> Callable[..., Any]:
     return element
 
 
+def _method_by_name(real: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(real)
+    def call(self: Any, *args: Any, method: Any = None, **keywords: Any) -> Any:
+        """A method may be given by its name; inner ones are not."""
+        if isinstance(method, str) and method.startswith("_") and method != "__call__":
+            raise RefusedUse(fill(REFUSED_ATTRIBUTE, name=method))
+        return real(self, *args, method=method, **keywords)
+
+    return call
+
+
 #: Class, method, and what takes its place.
 HARDENED: Final[tuple[tuple[type, str, Callable[[Any], Any]], ...]] = (
     (nnx.Pytree, "__setattr__", _setattr),
     (nnx.Variable, "__getattr__", _variable_getattr),
     (nnx.State, "__getattr__", _state_getattr),
     (nnx.Dict, "__getitem__", _dict_getitem),
+    (linen.Module, "apply", _method_by_name),
+    (linen.Module, "init_with_output", _method_by_name),
     (nnx.List, "_get_elem", _list_element),
     (nnx.List, "_set_elem", _list_element),
     (nnx.List, "_del_elem", _list_element),

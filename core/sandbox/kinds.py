@@ -171,13 +171,15 @@ class StandIn:
 class Text(StandIn):
     """Text in place of an object that would lead elsewhere (a jaxpr, a device): it can be printed and compared."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, shown: str | None = None) -> None:
         self._text = text
+        self._shown = text if shown is None else shown
 
     def __str__(self) -> str:
         return self._text
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return self._shown
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Text) and other._text == self._text

@@ -136,6 +136,7 @@ SPACES: Final[tuple[Space, ...]] = (
     Space("jax.flatten_util"),
     Space("jax.custom_batching"),
     Space("jax.custom_derivatives", denied=_deny((INNER, "CustomVJPPrimal SymbolicZero"))),
+    Space("jax.checkpoint_policies"),
     Space("jax.core", listed="Tracer ShapedArray"),
     Space("jax.debug", listed="print"),
     Space("jax.version", listed="__version__"),
@@ -218,6 +219,8 @@ SPACES: Final[tuple[Space, ...]] = (
     Space("time", listed="time time_ns perf_counter perf_counter_ns monotonic monotonic_ns process_time sleep"),
     Space("types", listed="SimpleNamespace"),
     Space("fractions", listed="Fraction"),
+    Space("string", listed="ascii_letters ascii_lowercase ascii_uppercase digits hexdigits punctuation whitespace"),
+    Space("json", listed="dumps loads"),
     # Made by core/sandbox/own_std.py alone.
     Space("random", listed=""),
     Space("os", listed=""),
@@ -227,6 +230,7 @@ SPACES: Final[tuple[Space, ...]] = (
 
 #: Reasons for names that exist in no table but are asked for often.
 EXTRA_DENIED: Final[Mapping[str, Mapping[str, str]]] = {
+    "jax": {"experimental": "it changes from one version to the next; use what jax, jax.numpy and jax.lax have"},
     "jax.debug": _deny(
         (HOST, "callback"),
         (TERMINAL, "breakpoint log inspect_array_sharding visualize_array_sharding visualize_sharding"),
@@ -252,5 +256,25 @@ EXTRA_DENIED: Final[Mapping[str, Mapping[str, str]]] = {
     ),
     "flax.traverse_util": {"TraverseAttr": REFLECTION},
     "collections": {"UserDict": "subclass dict", "UserList": "subclass list", "UserString": "subclass str"},
+}
+#: What to write instead of modules that people import often.
+HINTS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("logging", "rich", "absl"), "use print"),
+    **dict.fromkeys(("argparse", "sys.argv", "yaml", "tomllib"), "set the values in the script"),
+    **dict.fromkeys(("pathlib", "io", "pickle", "tempfile", "shutil", "glob", "csv", "pandas", "h5py", "orbax"), FILES),
+    **dict.fromkeys(("matplotlib", "seaborn", "plotly"), "leave plotting out; carries and outputs are drawn here"),
+    **dict.fromkeys(("tqdm", "wandb", "tensorboard", "tensorboardX"), "leave it out; a plain loop with print does"),
+    **dict.fromkeys(
+        ("torch", "tensorflow", "torchvision", "datasets", "tensorflow_datasets"), "make the data with jax.random"
+    ),
+    **dict.fromkeys(
+        ("equinox", "haiku", "chex", "distrax", "jaxtyping", "einops"),
+        "write the model with flax.nnx or plain functions",
+    ),
+    **dict.fromkeys(
+        ("threading", "multiprocessing", "concurrent", "asyncio", "subprocess", "socket"),
+        "a script is one thread; call the function directly",
+    ),
+    **dict.fromkeys(("inspect", "importlib", "builtins", "gc", "ctypes", "traceback", "pdb", "ast"), REFLECTION),
 }
 MODULE: Final = "it is a module of the library's inside; use the public functions"

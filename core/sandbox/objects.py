@@ -57,7 +57,7 @@ def covered(value: Any) -> Any:
 
 
 #: What a script gets for a device: there is one.
-DEVICE: Final = Text("TFRT_CPU_0")
+DEVICE: Final = Text("TFRT_CPU_0", shown="CpuDevice(id=0)")
 
 
 def instance_dict(obj: Any) -> Mapping[str, Any]:

@@ -98,7 +98,7 @@ def table() -> tuple[tuple[Any, frozenset[str]], ...]:
         ((jax.Array, jax.core.Tracer), ARRAY),
         (nnx.Variable, VARIABLE),
         (nnx.RngStream, _STREAM),
-        (nnx.Rngs, _words("items split broadcast fork")),
+        (nnx.Rngs, frozenset(n for n in vars(nnx.Rngs) if not n.startswith("_"))),
         (nnx.Pytree, NNX),
         (nnx.State, _STATE),
         (nnx.FlatState, _words("count index filter from_sorted_keys_values leaves merge paths split to_nested_state")),
@@ -190,6 +190,8 @@ def class_attributes(cls: type) -> frozenset[str]:
     """
     if isinstance(cls, _SCALAR_META):
         return _words("dtype")
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return _words("_fields _make")
     if cls in _DATA or cls in _MAKERS or issubclass(cls, str | nnx.Pytree | nnx.Variable | linen.Module | enum.Enum):
         return offered(cls) | (_words("from_bytes fromkeys fromhex maketrans from_iterable") & _public(cls))
     return frozenset()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import copy
 import dataclasses
@@ -9,7 +10,6 @@ import functools
 import random
 import sys
 import types
-from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum, Flag, IntEnum, IntFlag, StrEnum
 from typing import Any, ClassVar, Final, NamedTuple, NoReturn
@@ -114,7 +114,7 @@ def standard_names(guards: Guards, out: Output, set_x64: Callable[[bool], None])
         "functools.total_ordering": own_class(guards, functools.total_ordering, "total_ordering"),
         "operator.attrgetter": _attrgetter(guards), "operator.methodcaller": _methodcaller(guards),
         "dataclasses.dataclass": own_decorator(guards, dataclasses.dataclass, "dataclass"),
-        "collections.namedtuple": _namedtuple,
+        "collections.namedtuple": _namedtuple(guards),
         **{f"enum.{cls.__name__}": _enumeration(cls) for cls in (Enum, IntEnum, StrEnum, Flag, IntFlag)},
         "abc.abstractmethod": _abstract(guards),
         "os.environ": environ, "os.getenv": lambda key, default=None: environ.get(key, default),
@@ -325,9 +325,20 @@ def _methodcaller(guards: Guards) -> Callable[..., Any]:
     return methodcaller
 
 
-def _namedtuple(typename: str, field_names: Any, *, rename: bool = False, defaults: Any = None) -> type:
+#: Known by its results alone: the type checker wants literals for the arguments of the real one.
+_NAMEDTUPLE: Final[Callable[..., type]] = vars(collections)["namedtuple"]
+
+
+def _namedtuple(guards: Guards) -> Callable[..., type]:
     """`collections.namedtuple` without `module=` (a class says with it where it comes from)."""
-    return namedtuple(typename, field_names, rename=rename, defaults=defaults, module="__main__")
+
+    def make(typename: str, field_names: Any, *, rename: bool = False, defaults: Any = None) -> type:
+        cls = _NAMEDTUPLE(typename, field_names, rename=rename, defaults=defaults, module="__main__")
+        guards.add(cls)
+        return cls
+
+    make.__name__ = make.__qualname__ = "namedtuple"
+    return make
 
 
 def _enumeration(cls: type[Enum]) -> Kind:

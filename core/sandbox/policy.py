@@ -34,6 +34,7 @@ from core.sandbox.words import (
     READABLE,
     REFUSED_ATTRIBUTE,
     REFUSED_CLASS_KEYWORD,
+    REFUSED_CLASS_NAME,
     REFUSED_CLASS_PATTERN,
     REFUSED_DEPTH,
     REFUSED_FIELDS,
@@ -45,6 +46,7 @@ from core.sandbox.words import (
     REFUSED_STAR_IMPORT,
     REFUSED_STRING_ANNOTATION,
     REFUSED_VALUE_PATTERN,
+    RESERVED_CLASSES,
     SELF_MATCHING,
     SETTABLE,
     TYPE_PARAMETER,
@@ -368,8 +370,10 @@ class Policy(Reporting):
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
-        """A class."""
+        """A class. Its name is part of how its private names are spelled, and may not spell those of a library."""
         self.check_name(node, node.name)
+        if node.name.lstrip("_") in RESERVED_CLASSES:
+            self.error(node, fill(REFUSED_CLASS_NAME, name=node.name))
         self._type_params(node)
         for keyword in node.keywords:
             if keyword.arg not in CLASS_KEYWORDS:

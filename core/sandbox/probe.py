@@ -6,7 +6,7 @@ The transformed script calls the probe with the number and the value of each exp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from types import TracebackType
 from typing import Any, Final
@@ -24,7 +24,7 @@ from core.sandbox.words import FILENAME
 #: Containers with more leaves than this are not shown.
 MOST_LEAVES: Final = 12
 _NUMBERS: Final = (bool, int, float, complex)
-_SIMPLE: Final = frozenset({str, bytes, type(None), type(lambda: None), type, slice, range})
+_SIMPLE: Final[tuple[type, ...]] = (str, bytes, type(None), type(lambda: None), type, slice, range)
 
 #: What was seen of a value: an array's aval, a container's parts, or the name of a type that is neither.
 type Shape = Aval | str | Parts
@@ -65,23 +65,33 @@ class Probe:
 
     def __init__(self) -> None:
         self.records: dict[int, Any] = {}
+        self._readers: dict[type, Callable[[Any], Any] | None] = dict.fromkeys(_SIMPLE)
+        self._readers.update((cls, _constant(cls.__name__)) for cls in _NUMBERS)
 
     def __call__(self, number: int, value: Any) -> Any:
-        """Take the value's shape down and hand the value on. Runs for every expression, so it is quick about most."""
+        """Take the value's shape down and hand the value on. Runs for every expression: one lookup by type for most."""
         cls = type(value)
-        if cls in _SIMPLE:
-            return value
-        if isinstance(value, jax.Array | jax.core.Tracer | np.ndarray | np.generic):
-            self.records[number] = _aval(value)
-        elif isinstance(value, _NUMBERS):
-            self.records[number] = cls.__name__
-        elif isinstance(value, tuple | list | dict | nnx.Variable | jax.ShapeDtypeStruct) or is_dataclass(cls):
-            shape = _shape(value, _Budget())
-            if shape is not None:
-                self.records[number] = shape
-            else:
-                self.records.pop(number, None)
+        try:
+            reader = self._readers[cls]
+        except KeyError:
+            reader = self._readers[cls] = _reader(value)
+        if reader is not None:
+            self.records[number] = reader(value)
         return value
+
+
+def _reader(value: Any) -> Callable[[Any], Any] | None:
+    """What reads the shapes of values of this type; None when they have none."""
+    if isinstance(value, jax.Array | jax.core.Tracer | np.ndarray | np.generic):
+        return _aval
+    if isinstance(value, _NUMBERS):
+        return _constant(type(value).__name__)
+    container = isinstance(value, tuple | list | dict | nnx.Variable | jax.ShapeDtypeStruct)
+    return _shape if container or is_dataclass(type(value)) else None
+
+
+def _constant(name: str) -> Callable[[Any], str]:
+    return lambda _: name
 
 
 class _Budget:
@@ -104,9 +114,9 @@ def _aval(value: Any) -> Aval:
     return Aval(tuple(aval.shape), str(aval.dtype), bool(getattr(aval, "weak_type", False)))
 
 
-def _shape(value: Any, budget: _Budget) -> Shape | None:
+def _shape(value: Any) -> Shape | None:
     """The shape of a container that holds an array somewhere; None for others, and for what is too large to show."""
-    found = _any_shape(value, budget, 0)
+    found = _any_shape(value, _Budget(), 0)
     return found if found is not None and _has_array(found) else None
 
 
@@ -209,7 +219,9 @@ def failure(
     span = place_of(error.__traceback__, lines)
     if span is None:
         return None
-    inside = [(s, k) for k, s in enumerate(compiled.spans) if k in records and s != span and _holds(span, s)]
+    inside = [
+        (s, k) for k, s in enumerate(compiled.spans) if records.get(k) is not None and s != span and _holds(span, s)
+    ]
     operands = [(s, k) for s, k in inside if not any(o != s and _holds(o, s) for o, _ in inside)]
     unique = dict(sorted(operands, key=lambda pair: (pair[0].line, pair[0].col)))
     return Failure(span, tuple((s, str(records[k])) for s, k in unique.items()))

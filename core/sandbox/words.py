@@ -28,6 +28,8 @@ ASKABLE: Final = METHODS | {"__name__", "__qualname__", "__doc__", "__class__", 
 FIELDS: Final = "_fields"
 #: Class keywords that are plain settings of NNX, typed dictionaries and Linen.
 CLASS_KEYWORDS: Final = frozenset({"pytree", "total", "kw_only"})
+#: Class names whose private names (``_pytree__nodes``) are those that Flax keeps on objects.
+RESERVED_CLASSES: Final = frozenset({"pytree", "object"})
 #: Built-ins whose class pattern binds the value itself and reads no attribute.
 SELF_MATCHING: Final = frozenset("bool bytes dict float frozenset int list set str tuple".split())
 #: Subscripts whose strings no library evaluates, when the name is what it looks like (the guard looks).
@@ -43,6 +45,7 @@ REFUSED_STAR_IMPORT = "import the names you use; `from … import *` is not avai
 REFUSED_RELATIVE = "there is no package around a pasted script; import by a full name"
 REFUSED_METHOD = "a class may not define {name} here"
 REFUSED_CLASS_KEYWORD = "the class keyword {name} is not available here"
+REFUSED_CLASS_NAME = "the class name {name} is reserved here; choose another one"
 REFUSED_CLASS_PATTERN = "a class pattern reads attributes by itself; use isinstance(…) and attributes"
 REFUSED_VALUE_PATTERN = "a dotted name in a pattern is not available here; compare with == in an if"
 REFUSED_DEPTH = "the script is nested too deeply to be read; split the expression"

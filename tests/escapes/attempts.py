@@ -800,6 +800,26 @@ from flax import nnx
 class M(nnx.Module):
     _graph_node_flatten = {_FLATTEN}
 {_REBUILT}""",
+    override_by_a_full_name=f"""
+import jax, numpy as np
+from flax import nnx
+class M(nnx.Module):
+    def _pytree__flatten(self):
+        return (), ((), ("__array_interface__",), ({MEMORY},))
+copied = jax.tree.map(lambda v: v, M())
+{READ.format(obj="copied")}
+""",
+    override_in_a_mixin_later=f"""
+import numpy as np
+from flax import nnx
+class Mixed:
+    pass
+class Parent(Mixed, nnx.Module):
+    pass
+Mixed._graph_node_flatten = {_FLATTEN}
+class M(Parent):
+    pass
+{_REBUILT}""",
     override_by_a_mixin=f"""
 import numpy as np
 from flax import nnx
@@ -819,7 +839,7 @@ class M(Parent):
 {_REBUILT}""",
 )
 ATTEMPTS += _rows(
-    "class names",
+    "class names + inner",
     private_names_that_are_flax_s=f"""
 import jax, numpy as np
 from flax import nnx
