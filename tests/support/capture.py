@@ -6,40 +6,24 @@ however it was imported; a scan that a library calls, and not the script, is lef
 
 from __future__ import annotations
 
-import ast
 import contextlib
-import inspect
 import io
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from types import FrameType
 from typing import Any
 
 import jax
 from jax import tree_util
 
-from core.base.avals import path_name
-from core.base.places import Place, Places
 from core.base.violation import Violation
 from core.contract import engine
 from core.contract.record import CellEvents, recording
+from core.contract.source import FILENAME, Source
 from core.contract.subject import CellLog, ScanCall
-from tests.support.source import Source
-
-FILENAME = "<script>"
-SIGNATURE = inspect.Signature(
-    [
-        inspect.Parameter("step", inspect.Parameter.POSITIONAL_OR_KEYWORD),
-        inspect.Parameter("init", inspect.Parameter.POSITIONAL_OR_KEYWORD),
-        *(
-            inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
-            for name, default in (("xs", None), ("length", None), ("reverse", False), ("unroll", 1))
-        ),
-    ]
-)
-#: Frames of Flax that stand between the line that builds a module and its `__init__`.
-BUILDERS = ("pytreelib.py", "module.py", "object.py")
+from core.doctor.locate import SIGNATURE, cell_places, scan_places
 
 
 @dataclass(slots=True, eq=False)
@@ -98,8 +82,8 @@ class Captured:
 
 def capture(text: str) -> Captured:
     """Run a script and take down its scans and cells. Every patch is taken back, whatever the script does."""
-    captured = Captured(Source(text, FILENAME))
-    log = CellEvents(locate=lambda: cell_places(captured.source))
+    captured = Captured(Source(text))
+    log = CellEvents(locate=partial(cell_places, captured.source))
     captured.log = CellLog(log)
     captured.namespace["__name__"] = "__main__"
     code = compile(text, FILENAME, "exec", dont_inherit=True)
@@ -156,99 +140,7 @@ def _call(captured: Captured, frame: FrameType, given: dict[str, Any]) -> ScanCa
     earlier = CellEvents(list(events.builds), list(events.carries), list(events.steps))
     return ScanCall(
         **given,
-        places=Places(scan_places(source, frame, given)),
+        places=scan_places(source, source.call_at(frame), given),
         earlier=earlier,
-        locate=lambda: cell_places(source),
-    )
-
-
-# --- places ---------------------------------------------------------------------------------------------------------
-
-
-def scan_places(source: Source, frame: FrameType, given: dict[str, Any]) -> dict[str, Place]:
-    """Places of a scan by role.
-
-    ``scan`` is the call; ``xs``, ``length``, ``reverse``, ``unroll`` its arguments; ``init`` the expression that was
-    last assigned to the name given for it, ``xs_bound`` the same of xs; deeper paths are parts of those. ``step`` is
-    the definition's first line, ``return`` what it returns.
-    """
-    out: dict[str, Place] = {}
-    call = source.call_at(frame)
-    if call is None:
-        return out
-    out["scan"] = source.span(call)
-    arguments = dict(zip(SIGNATURE.parameters, call.args, strict=False))
-    arguments |= {("step" if k.arg == "f" else k.arg): k.value for k in call.keywords if k.arg is not None}
-    if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
-        return out
-    for role, node in arguments.items():
-        out[str(role)] = source.span(node)
-    if "xs" in arguments:
-        bound = source.resolve(arguments["xs"])
-        out["xs:xs"], out["xs_bound"] = out["xs"], source.span(bound)
-        _parts(out, source, arguments["xs"], given["xs"], "xs", "xs")
-        _parts(out, source, bound, given["xs"], "xs_bound", "xs")
-    if "init" in arguments:
-        bound = source.resolve(arguments["init"])
-        out["init"] = source.span(bound)
-        _parts(out, source, bound, given["init"], "init", "carry")
-    function = source.function(given["step"])
-    if function is not None:
-        _step_places(out, source, function, given["init"])
-    return out
-
-
-def _parts(out: dict[str, Place], source: Source, node: Any, value: Any, role: str, root: str) -> None:
-    """A place for every node of a pytree below its root, by path."""
-    for path, _ in tree_util.tree_flatten_with_path(value, is_leaf=lambda v: v is None)[0]:
-        for depth in range(1, len(path) + 1):
-            here = path[:depth]
-            out[f"{role}:{path_name(root, here)}"] = source.span(source.part(node, here))
-
-
-def _step_places(out: dict[str, Place], source: Source, function: Any, init: Any) -> None:
-    span = source.span(function)
-    one_line = len(source.lines[span.line - 1]) if span.end_line > span.line else span.end_col
-    out["step"] = type(span)(span.line, span.col, span.line, one_line)
-    value = source.returned(function)
-    if value is None:
-        return
-    out["return"] = source.span(value)
-    new = source.part(value, (tree_util.SequenceKey(0),))
-    out["return:carry"] = source.span(new)
-    if new is not value:
-        _parts(out, source, new, init, "return", "carry")
-        out["return:y"] = source.span(source.part(value, (tree_util.SequenceKey(1),)))
-
-
-def cell_places(source: Source) -> Places | None:
-    """Places of the call of a cell that is being made right now: all roles of a build, an initialised carry, a step.
-
-    When the script does not make the call itself (`lax.scan(cell, …)`, `nnx.RNN`) nothing is known of its arguments.
-    """
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not frame.f_code.co_filename.endswith("record.py"):
-        frame = frame.f_back
-    while frame is not None and frame.f_code.co_filename.endswith(("record.py", *BUILDERS)):
-        frame = frame.f_back
-    if frame is None or frame.f_code.co_filename != source.filename:
-        return None
-    call = source.call_at(frame)
-    if call is None:
-        return None
-    whole = source.span(call)
-    named = {k.arg: source.span(k.value) for k in call.keywords if k.arg is not None}
-    first, second = ([source.span(a) for a in call.args] + [whole, whole])[:2]
-    return Places(
-        {
-            "call": whole,
-            "cell": whole,
-            "cell_call": whole,
-            "carry_call": whole,
-            "carry": named.get("carry", first),
-            "input": named.get("inputs", second),
-            "carry_shape": named.get("input_shape", first),
-            "carry_rngs": named.get("rngs", second),
-            "cell_rngs": named.get("rngs", whole),
-        }
+        locate=partial(cell_places, source),
     )

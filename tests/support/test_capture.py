@@ -155,14 +155,15 @@ def test_cells_outside_a_scan_are_in_the_log_and_those_inside_are_not() -> None:
     assert [type(s).__name__ for s in captured.subjects()] == ["ScanCall", "CellLog"]
 
 
-def test_a_cell_that_a_library_calls_has_no_arguments_in_the_script() -> None:
+def test_a_cell_that_a_library_calls_stands_at_the_script_s_call_of_that_library() -> None:
     captured = capture(CELL + "jax.lax.scan(cell, h, jnp.ones((5, 2, 3)))\nnnx.RNN(cell)(jnp.ones((2, 5, 3)))\n")
     assert captured.error is None
     assert len(captured.calls) == 1  # that of nnx.RNN is not the script's
     sites = [event.site for event in captured.log.events.steps]
     assert sites[0] is not None
     assert sites[1:]
-    assert all(site is None for site in sites[1:])
+    line = CELL.count("\n") + 2
+    assert {site.find("call").line for site in sites[1:]} == {line}
 
 
 # --- the end --------------------------------------------------------------------------------------------------------
