@@ -16,6 +16,7 @@ from pages.widgets.scan_state import keep_late
 from pages.widgets.tables import table_html
 
 EQUALS, DIFFERS, PART = "equals the loop", "differs from the loop", "equals the loop for {steps} steps"
+NO_ERROR = "JAX: no error"
 LENGTH, SHAPE = "leading length", "shape of {path}"
 FINAL, AFTER = "final {path}", "{path} after {steps} steps"
 EVERY, APART = "every {path}", "{largest} apart"
@@ -38,6 +39,8 @@ def loop_words(checked: Checked) -> str:
     check: LoopCheck = kept[1]
     if not check.ok:
         return fill(DIFFERS)
+    if checked.report is not None and checked.report.broken:
+        return fill(NO_ERROR)  # the loop makes the same mistake: that it agrees would sound as if all were well
     return fill(EQUALS) if check.complete else fill(PART, steps=check.steps)
 
 

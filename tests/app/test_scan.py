@@ -177,6 +177,14 @@ def test_reverse(at):
 # --- broken ---------------------------------------------------------------------------------------------------------
 
 
+def test_beside_a_silent_fault_the_strip_does_not_say_that_the_loop_agrees(at):
+    button(at, "a list of rows").click()
+    ran(at)
+    assert "Contract broken silently" in strip(at)
+    assert "JAX: no error" in strip(at)
+    assert "equals the loop" not in strip(at)
+
+
 def test_break_it_then_put_it_back(at):
     for words, code in (
         ("let the carry grow", "S103"),
