@@ -70,15 +70,21 @@ def join_cells(cells: Cells) -> str:
 
 def _quoted(cell: str) -> str:
     """A cell as it stands in a line; quoted where it would not come apart as one cell again."""
-    cell = " ".join(cell.split()).replace('"', "'")
+    cell = _one_line(cell).replace('"', "'")
     return f'"{cell}"' if not cell or re.search(r"[,;()\[\]\s]", cell) else cell
+
+
+def _one_line(cell: str) -> str:
+    """A cell without the space around it, and with one space for each stretch of it within."""
+    return " ".join(cell.split())
 
 
 def cell_problem(cells: Cells) -> str:
     """A sentence about the first cell that is no number, by t; "" when all are."""
     wide = any(len(row) > 1 for row in cells)
     for t, row in enumerate(cells):
-        for feature, cell in enumerate(row):
+        for feature, typed in enumerate(row):
+            cell = _one_line(typed)  # as `join_cells` writes it
             if read_number(cell.replace("−", "-")) is None:
                 reason = fill(NO_NUMBER, text=shorten(cell)) if cell else fill(EMPTY_CELL)
                 return fill(AT_STEP_FEATURE if wide else AT_STEP, t=t, feature=feature, reason=reason)
