@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+#: "max 100000", or microseconds of CPU time that a container may use in so many.
+_CPU_QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +28,15 @@ class Limit:
         return f"CARRY_LAB_{self.name.upper()}"
 
 
+def _cores() -> int:
+    """Cores that this process may use (a container's quota included), at least 1."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with suppress(OSError, ValueError):
+        quota, period = _CPU_QUOTA.read_text().split()
+        cores = min(cores, max(1, int(quota) // int(period)))
+    return cores
+
+
 _TABLE = (
     Limit("length", 512, "steps", "T on a page: the plot stays readable and a Python loop stays quick"),
     Limit("hidden", 256, "units", "hidden_features of a cell"),
@@ -37,7 +52,27 @@ _TABLE = (
     ),
     Limit("check_steps", 64, "steps", "of the Python loop beside the result unless all are asked for"),
     Limit("kept", 16_777_216, "elements", "of the carries over time of a script's scans, kept to be drawn"),
+    Limit("drawn_steps", 2_048, "steps", "of one scan of a script, drawn beside each other"),
+    Limit("drawn_scans", 12, "scans", "of one script, drawn one below the other"),
     Limit("work", 4_000_000_000, "numbers", "computed by one scan in a script: some seconds on one core"),
+    Limit("script_text", 20_000, "characters", "of a script in the Doctor; the editor keeps more, the check takes no more"),
+    Limit("worker_seconds", 5, "s", "of one script on one core, from its own start: the queue takes none of it"),
+    Limit("worker_memory", 1_500, "MB", "of one worker: half a page's arrays, and XLA's own needs while it compiles"),
+    Limit("script_output", 65_536, "characters", "of what a script prints"),
+    Limit("script_text", 20_000, "characters", "of a script: some 500 lines; what is longer is no minimal example"),
+    Limit("worker_alarm", 4_000, "ms", "after which a worker stops its script itself, so that shapes are still told"),
+    Limit("worker_start", 60, "s", "for a worker to be made and warmed (0.6 measured), before it is given up"),
+    Limit("running", _cores(), "workers", "computing at the same time: one a core, so that 5 s are 5 s of a core"),
+    Limit("workers", 64, "workers", "alive at the same time: a class of 50, each with one of their own, and spares"),
+    Limit("spares", 2, "workers", "warmed for whoever comes next"),
+    Limit("worker_room", 150, "MB", "wanted free before another worker is made: it has 80 of its own, warmed"),
+    Limit("memory_kept", 500, "MB", "of the machine that workers leave to the pages"),
+    Limit("worker_idle", 1_200, "s", "after which a worker that nobody asks anything is let go"),
+    Limit("worker_idle_memory", 600, "MB", "that a worker may hold between two scripts: more is somebody's left-overs"),
+    Limit("worker_jobs", 200, "requests", "that one worker answers: programs pile up, and memory maps with them"),
+    Limit("queue", 200, "requests", "waiting at the same time; with more, the newest are turned away"),
+    Limit("request_bytes", 4_194_304, "bytes", "of one request: `typed_text` characters, in UTF-8"),
+    Limit("answer_bytes", 16_777_216, "bytes", "of one answer: what a browser can be sent, and JSON read in 0.2 s"),
     Limit("url_text", 8_192, "characters", "of state in a link"),
 )
 

@@ -139,6 +139,23 @@ class Failure:
         return self.frames[-1].node
 
 
+#: Reasons of a `Stopped`.
+TIME, MEMORY = "time", "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """What ended the script before its time.
+
+    Attributes:
+        reason: TIME or MEMORY.
+        span: what was being executed then; None when that is not known.
+    """
+
+    reason: str
+    span: Span | None = None
+
+
 @dataclass(slots=True, eq=False)
 class ScanSite:
     """One call of `lax.scan`, or of a function under `nnx.scan`, that the script made (one that a library makes is none).
@@ -207,11 +224,12 @@ class ScriptRecord:
             `lax.scan` (in a jitted function, say).
         failure: what ended it; None when it ran to its end.
         names: what its global names stood for when it ended.
-        stdout: what it printed.
+        stdout: what it printed; `stdout_cut`: there was more than is kept.
         leaks: tracers that outlived their traces.
         abstract: whether it ran under an outer trace, where nothing is computed (`traced` then means a trace inside).
         x64: whether it had switched 64-bit mode on when it ended.
         refused: what the playground does not run of it: places, and what to write instead.
+        stopped: the limit of time or memory that it ran into; None when it did not.
     """
 
     source: Source
@@ -222,7 +240,9 @@ class ScriptRecord:
     failure: Failure | None = None
     names: Mapping[str, Any] = field(default_factory=dict)
     stdout: str = ""
+    stdout_cut: bool = False
     leaks: Sequence[Leak] = ()
     abstract: bool = False
     x64: bool = False
     refused: Sequence[tuple[Span, str]] = ()
+    stopped: Stopped | None = None

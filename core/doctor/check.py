@@ -9,7 +9,8 @@ Verdict and fixes are two steps, so that a page can show the first at once: `exa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from core.base.outcome import Outcome as Ended
@@ -20,12 +21,13 @@ from core.base.violation import Proof, Severity, Violation
 from core.contract import engine
 from core.contract.rule import Stage
 from core.contract.script_facts import ScriptFacts
-from core.contract.script_record import Failure, ScriptRecord
+from core.contract.script_record import TIME, Failure, ScriptRecord
 from core.contract.source import Source
 from core.doctor.fixes import Case, Fixer, Outcome, Verified, all_together
 from core.doctor.instrument import Prepare, Refused, trusted
 from core.doctor.prep import Kind, Prepared, prepared
 from core.doctor.script import ALL, Measures, ScriptRun, rules_for_scripts, run_script
+from core.sandbox.timeup import TimeUp
 
 #: What a text is that holds no script, in a sentence.
 NO_CODE = {
@@ -39,11 +41,15 @@ BOUND = "{path} was made here"
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How scripts are run: by what, and how much they may print and compute (None: as much as they like)."""
+    """How scripts are run: by what, and how much they may print and compute (None: as much as they like).
+
+    `again`: to be called before a script that was stopped is checked by its types, which takes time of its own.
+    """
 
     prepare: Prepare = trusted
     output: int | None = None
     budget: int | None = None
+    again: Callable[[], None] | None = None
 
 
 PLAIN = Terms()
@@ -119,7 +125,10 @@ def examine(text: str, terms: Terms = PLAIN, *, abstract: bool = False) -> Check
         return Checkup(given, Report(Ended.ERROR, (), raw), terms, unread=raw)
     outcome = run_once(source, terms, {}, abstract=abstract)
     runs = [outcome.run]
-    if any(case.found.rule.stage is Stage.LIMIT and case.scan is not None for case in outcome.cases):
+    costly = any(case.found.rule.stage is Stage.LIMIT and case.scan is not None for case in outcome.cases)
+    if (costly or outcome.run.record.stopped is not None) and not abstract:
+        if terms.again is not None:
+            terms.again()
         outcome = _by_types(outcome, source, terms)
         runs.append(outcome.run)
     shown: list[tuple[Case, tuple[Verified, ...]]] = [(case, ()) for case in outcome.cases]
@@ -130,8 +139,10 @@ def _by_types(stopped: Outcome, source: Source, terms: Terms) -> Outcome:
     """A script that was stopped at a limit, with what its types alone tell of the rest."""
     limits = tuple(case for case in stopped.cases if case.found.severity is Severity.LIMIT)
     outcome = run_once(source, terms, {}, abstract=True)
-    outcome.run.record.stdout = stopped.run.record.stdout
-    return replace(outcome, cases=tuple(sorted((*limits, *outcome.cases), key=_order)))
+    printed, record = stopped.run.record, outcome.run.record
+    record.stdout, record.stdout_cut = printed.stdout, printed.stdout_cut
+    others = (case for case in outcome.cases if case.found.severity is not Severity.LIMIT)
+    return replace(outcome, cases=tuple(sorted((*limits, *others), key=_order)))
 
 
 def with_fixes(checkup: Checkup) -> Checkup:
@@ -144,14 +155,22 @@ def with_fixes(checkup: Checkup) -> Checkup:
     def run_again(source: Source, measures: Measures) -> Outcome:
         after = run_once(source, checkup.terms, measures, abstract=outcome.run.record.abstract)
         runs.append(after.run)
+        stopped = after.run.record.stopped
+        if stopped is not None and stopped.reason == TIME:
+            raise TimeUp
         return after
 
     fixer = Fixer(outcome, run_again)
-    shown: list[tuple[Case, tuple[Verified, ...]]] = [(case, tuple(fixer.fixes(case))) for case in outcome.cases]
+    tried: list[tuple[Verified, ...]] = []
     together = None
-    first = next((v[0] for case, v in shown if case.breaks and v), None)
-    if first is not None and sum(1 for case, _ in shown if case.breaks) + len(first.fix.remaining) > 1:
-        together = all_together(first, lambda o: Fixer(o, run_again), outcome.run.record.source.text)
+    with suppress(TimeUp):  # fixes that there was no time to try are not shown
+        for case in outcome.cases:
+            tried.append(tuple(fixer.fixes(case)))  # noqa: PERF401  # what was tried before the alarm stays
+        first = next((v[0] for case, v in zip(outcome.cases, tried, strict=True) if case.breaks and v), None)
+        if first is not None and sum(1 for case in outcome.cases if case.breaks) + len(first.fix.remaining) > 1:
+            together = all_together(first, lambda o: Fixer(o, run_again), outcome.run.record.source.text)
+    tried += [()] * (len(outcome.cases) - len(tried))
+    shown = list(zip(outcome.cases, tried, strict=True))
     sources = [[v.text for v in verified] for _, verified in shown]
     report = _report(checkup.given, outcome, shown)
     return replace(checkup, report=report, sources=sources, together=together, runs=runs)

@@ -1,29 +1,14 @@
-"""What the playground does not run (X603), as findings of a script: refusals before it ran, and while it ran.
-
-The rule stands here and not among the others while the catalogue has no page for it: a rule of that code there comes
-first.
-"""
+"""What the playground does not run, or runs no further: refusals and limits that show while a script runs (X602, X603)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import jax
 
 from core.base.places import Span
-from core.base.violation import Severity
-from core.contract.rule import Finding, Jax, Rule, Stage
-from core.contract.script_facts import ScriptFacts
+from core.contract.script_record import MEMORY, Failure, Stopped
 
-WHY = "A limit of ours, not of Python or JAX: other people share this machine, so a script names only what is offered here."
-
-
-def check(facts: ScriptFacts) -> Iterator[Finding]:
-    """One finding for each place."""
-    for span, text in facts.record.refused:
-        yield Finding(message=_sentence(text), place=span, silent=False)
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+#: How XLA's status of an allocation that failed begins: a name of its protocol, not a sentence that changes.
+EXHAUSTED = "RESOURCE_EXHAUSTED:"
 
 
 def refusal_of(error: BaseException) -> str | None:
@@ -41,14 +26,8 @@ def refused(span: Span, error: BaseException) -> tuple[tuple[Span, str], ...]:
     return () if text is None else ((span, text),)
 
 
-RULE = Rule(
-    code="X603",
-    name="not-run-here",
-    title="The playground does not run this",
-    severity=Severity.LIMIT,
-    jax=Jax.SILENT,
-    stage=Stage.LIMIT,
-    why=WHY,
-    check=check,
-    on=frozenset({"script"}),
-)
+def out_of_memory(failure: Failure) -> Stopped | None:
+    """The limit that an exception stands for when it says that there is no memory; None for every other exception."""
+    error = failure.error
+    exhausted = isinstance(error, jax.errors.JaxRuntimeError) and str(error).startswith(EXHAUSTED)
+    return Stopped(MEMORY, failure.span) if exhausted or isinstance(error, MemoryError) else None

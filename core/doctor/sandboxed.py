@@ -25,7 +25,7 @@ class Sandboxed:
     def __init__(self, compiled: Compiled, hooks: Hooks) -> None:
         self._guards = Guards()
         self.spans: tuple[Span, ...] = compiled.spans
-        self.statements: tuple[CodeType, ...] = (compiled.code,)
+        self.statements: tuple[CodeType, ...] = compiled.statements
         self.names: dict[str, Any] = environment(
             self._guards,
             out=_Printed(hooks.write),

@@ -28,7 +28,7 @@ from core.contract.facts import LogFacts
 from core.contract.record import CellEvents, recording
 from core.contract.rule import Measure, Rule, Stage, all_rules
 from core.contract.script_facts import ScriptFacts
-from core.contract.script_record import Failure, ScriptRecord
+from core.contract.script_record import TIME, Failure, ScriptRecord, Stopped
 from core.contract.source import Source
 from core.contract.subject import MISSING, CellLog
 from core.doctor.cost import OverBudget
@@ -36,15 +36,17 @@ from core.doctor.instrument import Prepare, Program, Refused, patched, trusted
 from core.doctor.leaks import leaks_of
 from core.doctor.locate import cell_places, frames_of, innermost, operands_of
 from core.doctor.recorder import Output, Recorder, flush
-from core.doctor.refused import RULE as RULE_X603
-from core.doctor.refused import refused
+from core.doctor.refused import out_of_memory, refused
 from core.doctor.watch import Look, ScanWatch, guarded
 from core.runners.memo import one_check
+from core.sandbox.timeup import TimeUp
 
 type Measures = Mapping[int | str, Measure]
 
 #: Stages of a script's own rules: all of them are known once it has ended.
 ALL = (*engine.BEFORE_RUN, Stage.RUN)
+#: Stands for a rule among the problems of a run whose time was over before all rules had been asked.
+CONCLUSION = "conclusion"
 SCAN, NNX_SCAN = "jax.lax.scan", "flax.nnx.scan"
 #: What JAX raises where a traced value would have to be known.
 NEED_VALUES = (
@@ -61,9 +63,7 @@ NOT_OF_SCRIPTS = frozenset({"X601"})
 
 def rules_for_scripts() -> tuple[Rule, ...]:
     """The rules that are about scripts and what they do."""
-    known = {rule.code for rule in all_rules()}
-    own = () if RULE_X603.code in known else (RULE_X603,)
-    return (*(rule for rule in all_rules() if rule.code not in NOT_OF_SCRIPTS), *own)
+    return tuple(rule for rule in all_rules() if rule.code not in NOT_OF_SCRIPTS)
 
 
 @dataclass(slots=True, eq=False)
@@ -140,13 +140,17 @@ def run_script(
             error = (_abstractly if abstract else _execute)(program, recorder, run)
         flush()
         record.names = {k: v for k, v in program.names.items() if not k.startswith("__") and k != "_probe_"}
-        record.stdout = printed.text
+        record.stdout, record.stdout_cut = printed.text, printed.cut
         with recorder.mute(), one_check():
             record.failure = None if error is None else _failure(recorder, watch, error)
             if record.failure is not None:
                 record.refused = refused(record.failure.span, record.failure.error)
-            record.leaks = leaks_of(record)
-            _conclude(run, chosen, measures or {})
+                record.stopped = record.stopped or out_of_memory(record.failure)
+            try:
+                record.leaks = leaks_of(record)
+                _conclude(run, chosen, measures or {})
+            except TimeUp as alarm:  # the script itself is through: what was found so far stands
+                problems.append((CONCLUSION, RuntimeError(type(alarm).__name__)))
     run.program = program
     return run
 
@@ -180,6 +184,9 @@ def _execute(program: Program, recorder: Recorder, _: ScriptRun) -> BaseExceptio
             exec(statement, program.names)  # noqa: S102  # running scripts is what this is for; see `Prepare`
     except (SystemExit, OverBudget):
         return None
+    except TimeUp as alarm:
+        recorder.record.stopped = _stopped(recorder, alarm)
+        return None
     except Exception as error:  # noqa: BLE001  # whatever a script raises is what we are here to explain
         return error
     return None
@@ -196,6 +203,9 @@ def _abstractly(program: Program, recorder: Recorder, run: ScriptRun) -> BaseExc
                 exec(statement, program.names)  # noqa: S102
             except SystemExit:
                 return
+            except TimeUp as alarm:
+                recorder.record.stopped = _stopped(recorder, alarm)
+                return
             except Exception as error:  # noqa: BLE001
                 if not _needs_values(recorder, run, error):
                     ended.append(error)
@@ -204,6 +214,12 @@ def _abstractly(program: Program, recorder: Recorder, run: ScriptRun) -> BaseExc
 
     jax.make_jaxpr(script)()
     return ended[0] if ended else None
+
+
+def _stopped(recorder: Recorder, alarm: TimeUp) -> Stopped:
+    """Where the script was when its time was over."""
+    frames = frames_of(recorder.source, alarm)
+    return Stopped(TIME, frames[-1].span if frames else None)
 
 
 def _needs_values(recorder: Recorder, run: ScriptRun, error: Exception) -> bool:
@@ -279,7 +295,9 @@ def _explained(run: ScriptRun, failure: Failure) -> Failure:
     if run.log is not None and failure.scan is None and isinstance(failure.node, ast.Call):
         run.log = replace(run.log, found=tuple(_raising(f, failure.span) for f in run.log.found))
         diagnoses.append(replace(run.log, found=tuple(f for f in run.log.found if _inside(f, failure.span))))
-    explained = bool(run.record.refused) or any(f.severity is Severity.ERROR for d in diagnoses for f in d.found)
+    explained = bool(run.record.refused or run.record.stopped) or any(
+        f.severity is Severity.ERROR for d in diagnoses for f in d.found
+    )
     return Failure(failure.error, failure.frames, failure.operands, failure.scan, failure.in_step, explained)
 
 

@@ -10,7 +10,8 @@ Use::
     guards, out = Guards(), Output()
     names = environment(guards, out=out, record=Recorder())
     try:
-        exec(compiled.code, names)                     # in a worker, behind its walls
+        for statement in compiled.statements:          # in a worker, behind its walls
+            exec(statement, names)
     finally:
         guards.close()                                 # after everything that runs the script's functions again
 """

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -59,13 +60,14 @@ class Compiled:
     """A script that may run.
 
     Attributes:
-        code: to be executed in the globals that `core.sandbox.facade.environment` makes.
+        statements: the code, one object a statement of the module, to be executed in order in the globals that
+            `core.sandbox.facade.environment` makes: one that cannot be run can then be left out.
         tree: the script as it was parsed, untransformed.
         spans: `spans[k]` is the place of the expression that reports as number k to the probe.
         shown: the values that are assigned, returned, or received as arguments, in the order of the text.
     """
 
-    code: CodeType
+    statements: tuple[CodeType, ...]
     tree: ast.Module
     spans: tuple[Span, ...]
     shown: tuple[Shown, ...]
@@ -86,10 +88,18 @@ def compile_script(source: str) -> Compiled | tuple[Refusal, ...]:
             if policy.refusals:
                 return tuple(sorted(policy.refusals, key=lambda r: (r.span.line, r.span.col)))
             ast.fix_missing_locations(transformed)
-            code = compile(transformed, FILENAME, "exec", dont_inherit=True)
+            statements = tuple(_compiled(transformed))
         except (RecursionError, MemoryError):
             return (Refusal(Span(1, 0, 1, 0), fill(REFUSED_DEPTH)),)
-    return Compiled(code, tree, tuple(policy.spans), tuple(policy.shown))
+    return Compiled(statements, tree, tuple(policy.spans), tuple(policy.shown))
+
+
+def _compiled(tree: ast.Module) -> Iterator[CodeType]:
+    """The code of each statement; all in one where a ``__future__`` import changes how the rest is compiled."""
+    future = any(isinstance(n, ast.ImportFrom) and n.module == "__future__" for n in tree.body)
+    bodies = [tree.body] if future else [[statement] for statement in tree.body]
+    for body in bodies:
+        yield compile(ast.Module(body, []), FILENAME, "exec", dont_inherit=True)
 
 
 class Policy(Reporting):

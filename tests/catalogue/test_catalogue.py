@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,10 @@ import pytest
 from core.base.places import Place, Span
 from core.base.violation import Severity, Violation
 from core.contract.rule import Rule, all_rules
+from core.contract.source import Source
+from core.doctor.check import Checkup, check_script
+from core.doctor.fixes import Outcome
+from core.doctor.sandboxed import sandboxed
 from tests.support.capture import Captured, capture
 
 HERE = Path(__file__).parent
@@ -73,9 +78,45 @@ def test_a_rule_has_unit_tests(rule: Rule) -> None:
 # --- the examples ---------------------------------------------------------------------------------------------------
 
 
-def example(rule: Rule, name: str) -> Captured:
+@dataclass(frozen=True)
+class Checked:
+    """An example of a rule about whole scripts: checked as the Doctor does, in the step language."""
+
+    checkup: Checkup
+
+    @property
+    def source(self) -> Source:
+        return self._outcome.run.record.source
+
+    @property
+    def error(self) -> BaseException | None:
+        """What the script raised. A refusal of ours is nothing that JAX or Python raises."""
+        record = self._outcome.run.record
+        return None if record.failure is None or record.refused else record.failure.error
+
+    @property
+    def _outcome(self) -> Outcome:
+        assert self.checkup.outcome is not None, self.checkup.unread
+        assert not self._problems, self._problems
+        return self.checkup.outcome
+
+    @property
+    def _problems(self) -> list[tuple[str, Exception]]:
+        return [] if self.checkup.run is None else self.checkup.run.problems
+
+    def subjects(self) -> list[object]:
+        """All that it did and that can be checked."""
+        record = self._outcome.run.record
+        return [*record.scans, *record.calls]
+
+    def violations(self) -> list[Violation]:
+        return list(self.checkup.report.violations)
+
+
+def example(rule: Rule, name: str) -> Captured | Checked:
     """A script of the rule's folder, run."""
-    return capture((HERE / rule.code / f"{name}.py").read_text(encoding="utf-8"))
+    text = (HERE / rule.code / f"{name}.py").read_text(encoding="utf-8")
+    return Checked(check_script(text, prepare=sandboxed)) if "script" in rule.on else capture(text)
 
 
 @RULES
@@ -111,7 +152,7 @@ def compare(path: Path, text: str) -> None:
     assert text == path.read_text(encoding="utf-8")
 
 
-def render(violation: Violation, captured: Captured) -> str:
+def render(violation: Violation, captured: Captured | Checked) -> str:
     """All that a card would say, as text. Numbers of a proof to three digits: the rest is a machine's own."""
     lines = [
         f"{violation.code} {violation.name}: {violation.severity}, JAX {'is silent' if violation.silent else 'raises'}",
@@ -132,7 +173,7 @@ def render(violation: Violation, captured: Captured) -> str:
     return "\n".join(lines)
 
 
-def where(place: Place | None, captured: Captured) -> str:
+def where(place: Place | None, captured: Captured | Checked) -> str:
     """``line 5: init``, the code itself as far as it stands on one line."""
     if not isinstance(place, Span):
         return "no place"

@@ -55,7 +55,8 @@ def run_here(source: str, guards: Guards | None = None, **options: Any) -> Ran:
     try:
         names = environment(own, out=out, **options)
         try:
-            exec(compiled.code, names)
+            for statement in compiled.statements:
+                exec(statement, names)
             jax.effects_barrier()
         except (Exception, SystemExit) as error:
             ran.error = error

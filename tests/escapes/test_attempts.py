@@ -105,7 +105,8 @@ def run(source: str, tokens: dict[str, str], names: dict[str, Any]) -> Ran:
     ran = Ran()
     try:
         with contextlib.redirect_stdout(stdout):
-            exec(compiled.code, here)
+            for statement in compiled.statements:
+                exec(statement, here)
     except Exception as error:
         ran.error = error
     ran.names, ran.text = {"got": here.get("got"), "seen": list(names["seen"])}, stdout.getvalue()

@@ -36,7 +36,8 @@ class Job:
         self.names = environment(self.guards, out=self.out, record=record, probe=self.probe, values=values)
 
     def run(self) -> Job:
-        exec(self.compiled.code, self.names)
+        for statement in self.compiled.statements:
+            exec(statement, self.names)
         return self
 
     def close(self) -> None:

@@ -1,0 +1,82 @@
+"""Stand-ins: what a script needs and does not have is made up, and the rest is checked."""
+
+import pytest
+
+from core.base.outcome import Outcome
+from core.doctor.check import check_script
+from core.doctor.sandboxed import sandboxed
+from core.doctor.stand_in import DTYPES, apply, stand_ins_of
+
+SCAN = "final, ys = jax.lax.scan(lambda c, x: (c + x.sum(), c), 0.0, xs)\n"
+
+
+def checked(text):
+    return check_script(text, prepare=sandboxed, fixes=False)
+
+
+def mended(text, shape=(4, 3), dtype="float32", seed=7):
+    """Every offer taken, one after the other."""
+    for _ in range(6):
+        checkup = checked(text)
+        offers = stand_ins_of(checkup)
+        if not offers:
+            return text, checkup
+        text = apply(checkup.given.script, offers[0], shape, dtype, seed)
+    raise AssertionError(text)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "import jax\nfrom mydata import xs\n",
+        "import jax\nimport mydata\nxs = mydata.load('train')['x']\n",
+        "import jax\nimport mydata as d\nxs = d.train.x\n",
+        "import jax\nimport numpy as np\nxs = np.load('weights.npy')\n",
+        "import jax\nimport pandas as pd\nxs = pd.read_csv('a.csv').values\n",
+        "import jax\n",
+        "from mydata import other, xs\nimport jax\n",
+    ],
+)
+def test_what_is_missing_is_offered_and_the_rest_runs(head):
+    text, checkup = mended(head + SCAN)
+    assert checkup.report.outcome is Outcome.OK, (text, checkup.report)
+    assert "jax.random.normal(jax.random.key(7), (4, 3), 'float32')" in text
+    assert checkup.run.record.scans[0].facts.length == 4
+
+
+def test_a_name_of_an_earlier_cell_is_set_before_the_statement_that_needs_it():
+    text = (
+        "import jax\n\ndef run():\n    return jax.lax.scan(lambda c, x: (c + x.sum(), c), 0.0, data)\n\nout = run()\n"
+    )
+    text, checkup = mended(text)
+    assert checkup.report.outcome is Outcome.OK, (text, checkup.report)
+
+
+def test_a_step_that_nothing_calls_is_scanned():
+    text = "import jax.numpy as jnp\n\ndef cell(carry, x):\n    carry = carry + jnp.tanh(x)\n    return carry, carry\n"
+    (offer,) = stand_ins_of(checked(text))
+    assert offer.name == "cell"
+    text, checkup = mended(text)
+    assert checkup.run.record.scans[0].facts.length == 4
+    assert checkup.report.outcome is Outcome.OK
+
+
+def test_a_script_that_has_all_it_needs_gets_no_offer():
+    assert stand_ins_of(checked("import jax\nimport jax.numpy as jnp\nxs = jnp.ones((4, 3))\n" + SCAN)) == ()
+    assert stand_ins_of(checked("def helper(a, b):\n    return a + b\n")) == ()
+    assert stand_ins_of(checked("import os\n")) == ()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_dtype_that_is_offered_works(dtype):
+    text, checkup = mended("import jax\nfrom d import xs\ny = xs.sum()\n", dtype=dtype)
+    assert checkup.report.error is None, text
+    assert str(checkup.run.record.names["xs"].dtype) == dtype
+
+
+def test_another_dtype_or_shape_is_refused():
+    checkup = checked("import jax\nfrom d import xs\n")
+    (offer,) = stand_ins_of(checkup)
+    for shape, dtype in (((2,), "object"), ((-1,), "float32")):
+        with pytest.raises(ValueError):
+            apply(checkup.given.script, offer, shape, dtype, 0)
