@@ -13,8 +13,10 @@ from core.doctor.check import Terms, examine
 from core.doctor.instrument import Prepare, trusted
 from core.doctor.sandboxed import sandboxed
 from tests.unit.doctor.clean import CLEAN
+from tests.unit.doctor.clean_near import NEAR
 
-BY_NAME = pytest.mark.parametrize("name", CLEAN)
+PROGRAMS = CLEAN | NEAR
+BY_NAME = pytest.mark.parametrize("name", PROGRAMS)
 
 
 def printed(text: str) -> str:
@@ -32,18 +34,18 @@ def printed(text: str) -> str:
 @BY_NAME
 @pytest.mark.parametrize("prepare", [trusted, sandboxed], ids=["python", "sandbox"])
 def test_nothing_is_found_and_nothing_is_changed(name: str, prepare: Prepare) -> None:
-    checkup = examine(CLEAN[name], Terms(prepare))
+    checkup = examine(PROGRAMS[name], Terms(prepare))
     run = checkup.run
     assert run is not None
     assert checkup.report.outcome is Outcome.OK, (checkup.report.error, checkup.report.broken)
     assert not run.problems
-    assert run.record.stdout == printed(CLEAN[name])
+    assert run.record.stdout == printed(PROGRAMS[name])
     checkup.close()
 
 
 @BY_NAME
 def test_without_values_nothing_is_found_either(name: str) -> None:
-    checkup = examine(CLEAN[name], abstract=True)
+    checkup = examine(PROGRAMS[name], abstract=True)
     assert not checkup.report.broken, checkup.report.broken
     assert checkup.report.error is None, checkup.report.error
     assert checkup.run is not None
