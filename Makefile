@@ -22,8 +22,9 @@ run: install ## start the app on PORT (8501); HOST=0.0.0.0 opens it to the room,
 dev: install ## the same with file watching and full error details
 	@exec $(PYTHON) deploy/run.py --dev --port '$(PORT)' $(host_option)
 
-install: ## only the set-up: .venv with the locked requirements
+install: ## only the set-up: .venv with the locked requirements, and the code editor's bundle
 	@sh deploy/install.sh $(VENV) requirements.txt
+	@$(PYTHON) -I pages/widgets/editor/build.py
 
 install-test: install
 	@sh deploy/install.sh $(VENV) requirements.txt requirements-test.txt
@@ -63,5 +64,5 @@ lock: ## compile both locks anew from pyproject.toml (needs uv)
 	@sh deploy/lock.sh
 
 clean: ## remove the virtual environments and every cache
-	rm -rf $(VENV) $(NEWEST) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis test-results
+	rm -rf $(VENV) $(NEWEST) pages/widgets/editor/dist pages/widgets/editor/node_modules .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis test-results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

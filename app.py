@@ -15,6 +15,7 @@ PAGES = {
         ("pages/views/scan.py", "Scan", ""),
         ("pages/views/lstm.py", "LSTM cell", "lstm"),
     ),
+    "Fix": (("pages/views/doctor.py", "Doctor", "doctor"),),
 }
 
 #: In pixels.

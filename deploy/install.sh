@@ -3,13 +3,15 @@
 #
 # Does nothing, in well under a second, when nothing changed. What was installed is remembered per lock in
 # VENV/.installed-LOCK: the interpreter's identity, then the lock's text; compared as text, so no hashing tool is needed.
-# Nothing outside VENV is ever written: the system's Python stays as it is.
+# Nothing outside VENV is ever written: the system's Python stays as it is. One exception, where root asks for it with
+# apt: libseccomp2, a small library of the system without which the Doctor's workers lack one of their walls.
 set -eu
 
 NOT_OURS='%s is there, but it is no working virtual environment with Python 3.12 or newer: move it away or remove it, then run this again.\n'
 NO_ENSUREPIP='%s cannot make a virtual environment because its venv or ensurepip module is missing: install it (Debian and Ubuntu: apt install python3-venv), then run this again.\n'
 FAILED='The packages could not be installed into %s: see the message above; the first set-up needs a network and, since some packages are built per version, Python 3.12 to 3.14.\n'
 MAKING='Making %s with %s\n'
+NO_SECCOMP='The library libseccomp2 is not on this system: everything runs, but the workers that run pasted scripts stand behind one wall less (the status page says which). Debian and Ubuntu: apt install libseccomp2.\n'
 INSTALLING='Installing %s into %s; the first time this takes a minute or two.\n'
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -76,3 +78,14 @@ for lock in "$@"; do
     fi
     { printf '%s\n' "$now"; cat "$lock"; } >"$venv/.installed-$(basename "$lock")"
 done
+
+# Best effort, and never a reason to fail. Only a Linux has it; only a lock with pyseccomp wants it.
+if [ "$(uname -s)" = Linux ] && cat "$@" | grep -q '^pyseccomp'; then
+    found='import ctypes.util, sys; sys.exit(ctypes.util.find_library("seccomp") is None)'
+    if ! "$python" -I -c "$found" 2>/dev/null; then
+        if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+            { apt-get install -y --no-install-recommends libseccomp2 || { apt-get update && apt-get install -y --no-install-recommends libseccomp2; }; } >/dev/null 2>&1 </dev/null || true
+        fi
+        "$python" -I -c "$found" 2>/dev/null || printf "$NO_SECCOMP" >&2
+    fi
+fi

@@ -1,5 +1,5 @@
 #!/bin/sh
-# lock.sh: compiles requirements.txt and requirements-test.txt from pyproject.toml, for every system and Python >= 3.12.
+# lock.sh: compiles requirements.txt, requirements-test.txt and deploy/requirements-node.txt from pyproject.toml, for every system and Python >= 3.12.
 # Keeps what is locked where it still fits; `make lock UPGRADE=--upgrade` takes the newest of everything.
 set -eu
 
@@ -18,3 +18,4 @@ compile() {
 }
 compile pyproject.toml --output-file requirements.txt
 compile --group test --constraints requirements.txt --output-file requirements-test.txt
+compile --group node --output-file deploy/requirements-node.txt

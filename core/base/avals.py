@@ -53,13 +53,15 @@ class LeafType:
 def aval_of(value: Any) -> Aval | None:
     """The aval of anything JAX takes as an array (tracers and ShapeDtypeStruct too); None for everything else.
 
-    A Python int beyond int32 is no array to JAX: it raises OverflowError.
+    A Python int beyond int32 is no array to JAX: it raises OverflowError. An object that can be turned into one (an
+    `nnx.Variable`) is none yet: ValueError. JAX writes any other object into its TypeError, and the object's own repr
+    may raise then (a dict that holds a deleted array does).
     """
     if isinstance(value, jax.ShapeDtypeStruct):
         return Aval(tuple(value.shape), str(value.dtype), bool(value.weak_type))
     try:
         aval = jax.typeof(value)
-    except (TypeError, OverflowError):
+    except Exception:  # noqa: BLE001
         return None
     if not hasattr(aval, "shape") or not hasattr(aval, "dtype"):
         return None

@@ -55,11 +55,14 @@ _TABLE = (
     Limit("drawn_steps", 2_048, "steps", "of one scan of a script, drawn beside each other"),
     Limit("drawn_scans", 12, "scans", "of one script, drawn one below the other"),
     Limit("work", 4_000_000_000, "numbers", "computed by one scan in a script: some seconds on one core"),
-    Limit("script_text", 20_000, "characters", "of a script in the Doctor; the editor keeps more, the check takes no more"),
     Limit("worker_seconds", 5, "s", "of one script on one core, from its own start: the queue takes none of it"),
     Limit("worker_memory", 1_500, "MB", "of one worker: half a page's arrays, and XLA's own needs while it compiles"),
     Limit("script_output", 65_536, "characters", "of what a script prints"),
     Limit("script_text", 20_000, "characters", "of a script: some 500 lines; what is longer is no minimal example"),
+    Limit("worker_files", 64, "files", "that a worker may have open: its channel, and the library it reads just now"),
+    Limit(
+        "worker_threads", 512, "threads", "of one worker where they can be counted for it alone; JAX starts 6 a core"
+    ),
     Limit("worker_alarm", 4_000, "ms", "after which a worker stops its script itself, so that shapes are still told"),
     Limit("worker_start", 60, "s", "for a worker to be made and warmed (0.6 measured), before it is given up"),
     Limit("running", _cores(), "workers", "computing at the same time: one a core, so that 5 s are 5 s of a core"),

@@ -156,6 +156,23 @@ class Stopped:
     span: Span | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A variable of a module that the step of an `nnx.scan` changes.
+
+    Attributes:
+        argument: position of the module among the function's arguments.
+        path: of the variable in the module: ``rngs.count``.
+        type: the variable's class.
+        lost: whether the scan drops the change: the variable is given to every step as it was (axis None).
+    """
+
+    argument: int
+    path: str
+    type: type
+    lost: bool
+
+
 @dataclass(slots=True, eq=False)
 class ScanSite:
     """One call of `lax.scan`, or of a function under `nnx.scan`, that the script made (one that a library makes is none).
@@ -172,6 +189,7 @@ class ScanSite:
         result: ``(final carry, ys)``; None when it raised or never returned.
         error: what it raised.
         order: as in `Seen`, when it was called.
+        changed: of an `nnx.scan`, the variables that its step changes.
     """
 
     index: int
@@ -185,6 +203,50 @@ class ScanSite:
     result: Any = None
     error: BaseException | None = None
     order: int = 0
+    changed: Sequence[Changed] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoopSite:
+    """One call of `lax.fori_loop` or `lax.while_loop` that the script made.
+
+    Attributes:
+        node: the call in the tree.
+        body: the definition of its body, when it is in the script.
+        jaxpr: the body's program; its inputs are the leaves of `inputs`, its outputs those of the new carry.
+        inputs: ``(lower, init)`` of a `fori_loop`, ``(init,)`` of a `while_loop`.
+        length: how many steps it takes; None where that is not known.
+        traced: whether a trace was under way when it was called.
+        scan: index of the scan in whose step it was called; None outside every step.
+        order: as in `Seen`, when it was called.
+    """
+
+    node: ast.Call
+    body: Function | None
+    jaxpr: Any
+    inputs: tuple[Any, ...]
+    length: int | None
+    traced: bool
+    scan: int | None = None
+    order: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """What a module held when it was given to a call: the call may change it.
+
+    Attributes:
+        module: the module (or optimizer) itself.
+        graph: its structure, as `nnx.split` gives it.
+        leaves, tree: its state, flattened: arrays do not change.
+        order: as in `Seen`.
+    """
+
+    module: Any
+    graph: Any
+    leaves: tuple[Any, ...]
+    tree: Any
+    order: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,6 +280,8 @@ class ScriptRecord:
     Attributes:
         source: text and tree.
         scans: in the order of their calls.
+        loops: its `fori_loop` and `while_loop` calls, of one place the first few.
+        held: what modules held when they were given to calls outside of all traces, the first few times.
         seen: evaluations of expressions, in order; of one expression in one frame the first few only.
         calls: calls the script made, in the order of their ends.
         events: cells that were built, initialised or stepped, outside scans and in the real trace of steps outside
@@ -234,6 +298,8 @@ class ScriptRecord:
 
     source: Source
     scans: list[ScanSite] = field(default_factory=list)
+    loops: list[LoopSite] = field(default_factory=list)
+    held: list[Held] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
     calls: list[Called] = field(default_factory=list)
     events: CellEvents = field(default_factory=CellEvents)

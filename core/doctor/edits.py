@@ -67,6 +67,9 @@ def candidates(desk: Desk) -> Iterator[Edits]:
         if desk.repair.value:
             yield tuple(desk.repair.value)
         return
+    if desk.repair.kind == "texts":  # several ways of one repair
+        yield from desk.repair.value
+        return
     for maker in makers().get(desk.repair.kind, ()):
         desk.pen.imports.clear()
         for edits in maker(desk):
@@ -98,6 +101,6 @@ def _imports(desk: Desk) -> Edits:
 
 def makers() -> dict[str, tuple[Maker, ...]]:
     """By kind of repair, what makes its edits."""
-    from core.doctor import edits_cell, edits_init, edits_step, edits_xs
+    from core.doctor import edits_carry, edits_cell, edits_init, edits_step, edits_xs
 
-    return edits_init.MAKERS | edits_step.MAKERS | edits_xs.MAKERS | edits_cell.MAKERS
+    return edits_init.MAKERS | edits_step.MAKERS | edits_xs.MAKERS | edits_cell.MAKERS | edits_carry.MAKERS

@@ -134,6 +134,8 @@ class Fixer:
         text, edit = apply_edits(source.text, edits), merged(source.text, edits)
         if text is None or edit is None or text == source.text or removes(source.text, text):
             return None
+        if swallows(source.text, text):
+            return None
         measure = case.found.finding.measure
         after = self._run(text, case, measure)
         if after is None or not holds(case, self.before, after, edits):
@@ -150,7 +152,10 @@ class Fixer:
             except (SyntaxError, ValueError):
                 return self._tried.setdefault(text, None)
             key = case.facts.on if case.scan is None else case.scan
-            self._tried[text] = self.again(source, {} if measure is None else {key: measure})
+            try:
+                self._tried[text] = self.again(source, {} if measure is None else {key: measure})
+            except SyntaxError:  # what parses need not compile: a keyword given twice
+                self._tried[text] = None
         return self._tried[text]
 
 
@@ -231,16 +236,47 @@ def _emptied(before: Outcome, after: Outcome) -> bool:
 
 
 def removes(before: str, after: str) -> bool:
-    """Whether an edit takes statements away (or comments them out), or does not parse."""
+    """Whether an edit takes statements or decorators away (or comments them out), or does not parse.
+
+    Fewer statements that compute more are no removal: an `if` and its assignment become one `jnp.where`.
+    """
     try:
-        return _statements(after) < _statements(before)
+        one, two = _statements(before), _statements(after)
+        return (len(two) < len(one) and _expressions(two) <= _expressions(one)) or _decorators(two) < _decorators(one)
     except (SyntaxError, ValueError):
         return True
 
 
-def _statements(text: str) -> int:
-    tree = ast.parse(text)
-    return sum(1 for n in ast.walk(tree) if isinstance(n, ast.stmt) and not isinstance(n, ast.Pass) and not _idle(n))
+def swallows(before: str, after: str) -> bool:
+    """Whether an edit catches exceptions that the script let through; both texts parse."""
+    return _catching(after) > _catching(before)
+
+
+def _catching(text: str) -> int:
+    names = ("suppress", "contextlib")
+    return sum(
+        isinstance(n, ast.Try | ast.TryStar) or (isinstance(n, ast.Name | ast.Attribute) and _last_name(n) in names)
+        for n in ast.walk(ast.parse(text))
+    )
+
+
+def _last_name(node: ast.Name | ast.Attribute) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr
+
+
+def _statements(text: str) -> list[ast.stmt]:
+    kept = (n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.stmt) and not isinstance(n, ast.Pass))
+    return [n for n in kept if not _idle(n)]
+
+
+def _decorators(statements: list[ast.stmt]) -> int:
+    return sum(len(getattr(s, "decorator_list", ())) for s in statements)
+
+
+def _expressions(statements: list[ast.stmt]) -> int:
+    """How many expressions the statements are made of (those of inner statements are counted there)."""
+    return sum(1 for s in statements for part in ast.iter_child_nodes(s) for n in ast.walk(part)
+               if isinstance(n, ast.expr) and not isinstance(part, ast.stmt))  # fmt: skip
 
 
 def _idle(node: ast.stmt) -> bool:

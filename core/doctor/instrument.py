@@ -133,7 +133,7 @@ class _Instrument(ast.NodeTransformer):
     def _loaded(self, node: Any) -> Any:
         return self._probed(node) if isinstance(node.ctx, ast.Load) else self.generic_visit(node)
 
-    visit_Call = visit_BinOp = visit_UnaryOp = visit_Compare = visit_BoolOp = visit_IfExp = _probed
+    visit_Call = visit_BinOp = visit_UnaryOp = visit_Compare = visit_BoolOp = visit_IfExp = visit_Lambda = _probed
     visit_Attribute = visit_Subscript = _loaded
 
     def visit_Name(self, node: ast.Name) -> Any:

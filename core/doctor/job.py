@@ -14,13 +14,18 @@ from contextlib import suppress
 from typing import Any
 
 from core.base.limits import LIMITS
+from core.base.outcome import Outcome, Report
+from core.base.text import fill
+from core.base.violation import Severity, Violation
+from core.contract.rule import all_rules
 from core.contract.script_record import TIME
 from core.doctor.answer import LINK, Answer, LineShape, Request, ScanPanel, Wish
 from core.doctor.check import Checkup, Terms, examine, with_fixes
+from core.doctor.gallery import EXAMPLES
 from core.doctor.issue import as_issue
 from core.doctor.messages import code_of_message
 from core.doctor.panels import panels_of
-from core.doctor.prep import Kind
+from core.doctor.prep import Kind, Prepared, prepared
 from core.doctor.sandboxed import sandboxed
 from core.doctor.shapes import shapes_by_line
 from core.doctor.stand_in import stand_ins_of
@@ -30,6 +35,7 @@ from core.sandbox.timeup import TimeUp
 
 #: Seconds that a script gets whose own time was over, to have its shapes checked.
 MORE = 0.7
+TOO_LONG = "The script has {asked} characters; {allowed} are read. Leave out what is not needed to show the fault."
 #: A clean script of the usual kind: running it once compiles and traces what nearly every script needs.
 WARM = """
 import jax
@@ -61,11 +67,28 @@ def handle(request: dict[str, Any]) -> dict[str, Any]:
     return _DESK.handle(Request(Wish(request["wish"]), str(request["text"])))
 
 
+def preload() -> None:
+    """What every worker would import and trace again, done once in the process that they are forked from.
+
+    An abstract pass starts no backend and no thread, which could not be forked.
+    """
+    examine(WARM, _terms(), abstract=True).close()
+
+
 def warm() -> None:
     """Make the first real request as quick as the later ones."""
     desk = Desk()
     for wish in (Wish.SHAPES, Wish.CHECK, Wish.FIXES):
         desk.handle(Request(wish, WARM))
+    desk.close()
+
+
+def stock() -> None:
+    """Compile what many will run: the examples, whose sizes people keep when they change a script."""
+    desk = Desk()
+    for example in EXAMPLES.values():
+        for wish in (Wish.CHECK, Wish.FIXES):
+            desk.handle(Request(wish, example.text))
     desk.close()
 
 
@@ -79,6 +102,9 @@ class Desk:
     def handle(self, request: Request) -> dict[str, Any]:
         """One request; the answer as plain data."""
         start = time.perf_counter()
+        given = prepared(request.text)
+        if len(given.script) > LIMITS["script_text"].value:
+            return to_wire(_too_long(given, request.wish))
         retire = False
         fixed = False
         try:
@@ -94,6 +120,7 @@ class Desk:
                 raise
             timeup.arm(MORE)
             checkup, retire = examine(request.text, _terms(), abstract=True), True
+        timeup.arm(0)  # from here on it is our own work, and short
         retire = retire or _was_stopped(checkup)
         answer = answer_of(checkup, request.wish, fixed=fixed, milliseconds=1e3 * (time.perf_counter() - start))
         if request.wish is Wish.SHAPES:
@@ -119,6 +146,23 @@ class Desk:
 
 
 _DESK = Desk()
+
+
+def _too_long(given: Prepared, wish: Wish) -> Answer:
+    """The answer to a script that is not read: X601, before anything is parsed."""
+    rule = next(rule for rule in all_rules() if rule.code == "X601")
+    limit = LIMITS["script_text"]
+    violation = Violation(
+        code=rule.code,
+        name=rule.name,
+        severity=Severity.LIMIT,
+        silent=False,
+        message=fill(TOO_LONG, asked=f"{len(given.script):,}", allowed=f"{limit.value:,}"),
+        place=None,
+        why=rule.why,
+    )
+    report = Report(Outcome.LIMIT, (violation,))
+    return Answer(wish, given.kind, given.script, report, given.notes, sources=((),))
 
 
 def _terms() -> Terms:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -19,6 +19,7 @@ from flax import nnx
 from jax import tree_util
 
 from core.base.places import Place, Places
+from core.contract.script_record import Changed
 from core.contract.source import Function, Source
 from core.doctor.locate import pytree_places
 
@@ -35,6 +36,7 @@ class Described:
         scanned: positions of the arguments that are scanned.
         out: position of the new carry in what the function returns.
         modules: whether modules come along (their state is no part of this description).
+        changed: variables of modules that a trace of the step changed; empty until there was one.
     """
 
     step: Callable[[Any, Any], Any]
@@ -47,6 +49,7 @@ class Described:
     scanned: tuple[int, ...]
     out: int
     modules: bool
+    changed: list[Changed]
 
 
 def describe(function: Callable[..., Any], options: dict[str, Any], args: tuple[Any, ...]) -> Described | None:
@@ -63,21 +66,29 @@ def describe(function: Callable[..., Any], options: dict[str, Any], args: tuple[
     if any(m is None for m in moved):
         return None
     xs = moved[0] if len(moved) == 1 else tuple(moved) if moved else None
+    changed: dict[tuple[int, str], Changed] = {}
 
     def step(c: Any, x: Any) -> Any:
         given = [_fresh(arg) if kind == "module" else arg for arg, kind in zip(args, kinds, strict=True)]
         given[carry] = c
         for i, part in zip(scanned, (x,) if len(scanned) == 1 else (x or ()), strict=True):
             given[i] = part
+        before = [(i, _variables(given[i])) for i, kind in enumerate(kinds) if kind == "module"]
         returned = function(*given)
+        for i, variables in before:
+            changed.update({(i, c.path): c for c in _changes(i, ins[i], variables, given[i])})
+        known[:] = changed.values()
         if type(returned) is tuple and len(returned) == 2:
             return returned[out], returned[1 - out]
         return returned
 
+    known: list[Changed] = []
     step.__signature__ = _signature(function, carry)  # type: ignore[attr-defined]  # the learner's name for the carry
     modules = "module" in kinds
     rest = {k: options.get(k, d) for k, d in (("length", None), ("reverse", False), ("unroll", 1))}
-    return Described(step, args[carry], xs, **rest, carry=carry, scanned=scanned, out=out, modules=modules)
+    return Described(
+        step, args[carry], xs, **rest, carry=carry, scanned=scanned, out=out, modules=modules, changed=known
+    )
 
 
 def _kind(axis: Any, arg: Any) -> str | None:
@@ -104,7 +115,36 @@ def _front(arg: Any, axis: int) -> Any:
 
 def _fresh(module: Any) -> Any:
     """A copy whose variables belong to the trace under way, as under `nnx.scan`."""
-    return nnx.merge(*nnx.split(module))
+    graph, state = nnx.split(module)
+    leaves, tree = tree_util.tree_flatten(
+        state
+    )  # `merge` alone would keep the variables of the state, with their trace
+    return nnx.merge(graph, tree_util.tree_unflatten(tree, leaves))
+
+
+def _variables(module: Any) -> dict[str, Any]:
+    """Raw values of a module's variables by path."""
+    found = nnx.to_flat_state(nnx.state(module))
+    return {".".join(map(str, path)): variable.get_raw_value() for path, variable in found}
+
+
+def _changes(position: int, axis: Any, before: dict[str, Any], module: Any) -> Iterator[Changed]:
+    """The variables whose value is another object now, each with the axis that the scan has for it."""
+    for path, variable in nnx.to_flat_state(nnx.state(module)):
+        name = ".".join(map(str, path))
+        if name in before and variable.get_raw_value() is not before[name]:
+            yield Changed(position, name, variable.type if hasattr(variable, "type") else type(variable),
+                          _lost(axis, path, variable))  # fmt: skip
+
+
+def _lost(axis: Any, path: Any, variable: Any) -> bool:
+    """Whether a scan with this axis drops what a step writes into a variable: it is given to each step as it was."""
+    if isinstance(axis, nnx.StateAxes):
+        for given, own in dict(axis).items():
+            if nnx.filterlib.to_predicate(given)(path, variable):
+                return own is None
+        return False
+    return axis is None
 
 
 def _signature(function: Callable[..., Any], carry: int) -> inspect.Signature:

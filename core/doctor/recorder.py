@@ -22,7 +22,7 @@ from jax._src import core as jax_core  # the only way to ask whether a trace is 
 
 from core.base.avals import abstract
 from core.base.places import Span
-from core.contract.script_record import Called, ScriptRecord, Seen
+from core.contract.script_record import Called, Held, ScriptRecord, Seen
 from core.contract.source import Source
 from core.contract.subject import MISSING
 
@@ -158,11 +158,22 @@ class Recorder:
             self._latest.clear()
         kept = self._light(value)
         self._latest[id(frame), node] = kept
+        if count < EVALUATIONS and isinstance(value, nnx.Module | nnx.Optimizer):
+            self._hold(node, value)
         if count < EVALUATIONS:
             self.record.seen.append(Seen(node, kept, self.tick(), self.scan, self.traced))
         if isinstance(node, ast.Call) and count < CALLS:
             self.record.calls.append(self.called(node, frame, kept))
         return value
+
+    def _hold(self, node: ast.expr, value: Any) -> None:
+        """A module that is about to be given to a call: what it holds now."""
+        parent = self.source.parents.get(node)
+        if isinstance(parent, ast.Call) and parent.func is not node and self.valued:
+            with suppress(Exception):  # a module that cannot be split is nothing that a rule could run again
+                graph, state = nnx.split(value)
+                leaves, tree = jax.tree_util.tree_flatten(state)
+                self.record.held.append(Held(value, graph, tuple(leaves), tree, self.tick()))
 
     def _light(self, value: Any) -> Any:
         """The value; of a large array its type alone once there are many, so that none lives on for having been seen."""

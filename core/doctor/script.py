@@ -35,6 +35,7 @@ from core.doctor.cost import OverBudget
 from core.doctor.instrument import Prepare, Program, Refused, patched, trusted
 from core.doctor.leaks import leaks_of
 from core.doctor.locate import cell_places, frames_of, innermost, operands_of
+from core.doctor.loops import LoopWatch
 from core.doctor.recorder import Output, Recorder, flush
 from core.doctor.refused import out_of_memory, refused
 from core.doctor.watch import Look, ScanWatch, guarded
@@ -131,7 +132,7 @@ def run_script(
     record.events, record.abstract = events, abstract
     recorder.abstract = printed.muted = abstract
     watch = ScanWatch(recorder, events, chosen, measures or {}, budget)
-    recorder.replace = {SCAN: watch.scan, NNX_SCAN: watch.nnx_scan()}
+    recorder.replace = {SCAN: watch.scan, NNX_SCAN: watch.nnx_scan(), **LoopWatch(recorder).replace}
     run = ScriptRun(record, watch.looks, problems=problems)
     program = prepare(source, recorder)
     recorder.names = program.names
@@ -141,7 +142,7 @@ def run_script(
         flush()
         record.names = {k: v for k, v in program.names.items() if not k.startswith("__") and k != "_probe_"}
         record.stdout, record.stdout_cut = printed.text, printed.cut
-        with recorder.mute(), one_check():
+        with recorder.mute(), recording(CellEvents()), one_check():  # steps that our proofs take are none of its own
             record.failure = None if error is None else _failure(recorder, watch, error)
             if record.failure is not None:
                 record.refused = refused(record.failure.span, record.failure.error)

@@ -73,6 +73,10 @@ def _note(obj: Any, filename: str) -> tuple[list[Undo], list[Any]]:
         return _function(obj, filename)
     if isinstance(obj, types.MethodType):
         return [], [obj.__self__, obj.__func__]
+    if isinstance(obj, type) and obj.__module__ == "__main__":
+        return [_class(obj, dict(vars(obj)))], [v for k, v in vars(obj).items() if not k.startswith("__")]
+    if callable(getattr(type(obj), "cache_info", None)) and callable(getattr(type(obj), "cache_clear", None)):
+        return [_memo(obj, obj.cache_info().currsize)], []
     cls = obj if isinstance(obj, type) else type(obj)
     if cls.__module__ == "__main__" and isinstance(getattr(obj, "__dict__", None), dict):
         return _note(obj.__dict__, filename)
@@ -101,6 +105,30 @@ def _mapping(obj: MutableMapping[Any, Any], before: dict[Any, Any]) -> Undo:
         if len(obj) != len(before) or any(obj.get(k, obj) is not v for k, v in before.items()):
             obj.clear()
             obj.update(before)
+
+    return back
+
+
+def _class(cls: type, before: dict[str, Any]) -> Undo:
+    """Attributes of a class of the script; what Python itself keeps there is left alone."""
+
+    def back() -> None:
+        now = dict(vars(cls))
+        for name in now.keys() - before.keys():
+            delattr(cls, name)
+        for name, value in before.items():
+            if now.get(name, back) is not value and not name.startswith("__"):
+                setattr(cls, name, value)
+
+    return back
+
+
+def _memo(function: Any, size: int) -> Undo:
+    """A memoised function forgets all when a look taught it something: what that was must not be met again."""
+
+    def back() -> None:
+        if function.cache_info().currsize != size:
+            function.cache_clear()
 
     return back
 

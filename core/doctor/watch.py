@@ -195,6 +195,7 @@ class ScanWatch:
         arguments = nnx_scan.arguments_of(described, node, len(args))
         places = nnx_scan.places_of(source, described, node, definition, arguments)
         site = self._site(node, given, places, definition, arguments)
+        site.changed = described.changed
         look = Look(self._diagnose(site, engine.BEFORE_RUN))
         self.looks.append(look)
         self._afford(site, look)

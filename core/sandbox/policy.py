@@ -211,9 +211,9 @@ class Policy(Reporting):
     visit_BinOp = visit_Compare = visit_UnaryOp = _reporting
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:
-        """A lambda."""
+        """A lambda; which function it made is reported, so that a rule can tell what a call was given."""
         self.check_function_argument_names(node)
-        return self.node_contents_visit(node)
+        return self._report(node, self.node_contents_visit(node))
 
     # --- assignments ------------------------------------------------------------------------------------------------
 

@@ -38,6 +38,7 @@ LEAF, TYPE, WEAK = "leaf", "type", "weak type"
 AT_FIELD = "at “{label}”"
 AT_LINE = "line {line}"
 BECAUSE_AT = "{text} (“{label}”)"
+BECAUSE_AT_LINE = "Line {line}: {text}"
 PROOF = "JAX: no error. Carry Lab: wrong, because this number moved."
 PROOF_NOTE = "JAX: no error. Carry Lab: look at this number."
 PROOF_BEFORE = "now {before}"
@@ -71,6 +72,9 @@ def violation_cards(
     fix_all: Fix | None = None,
     undo: bool = True,
     diff: Diff | None = None,
+    waiting: str = "",
+    raw_title: str = "",
+    primary: bool = True,
 ) -> None:
     """All cards of a report, in the container with key ``violations``, with the line that undoes the last fix.
 
@@ -80,6 +84,9 @@ def violation_cards(
         fix_all: the verified edit that mends everything; drawn once, under the cards.
         undo: draw the undo line here too; a page that wants it elsewhere calls `undo_line`.
         diff: the lines that show what a fix changes; the inputs it changes where this is None or gives none.
+        waiting: what stands where a fault's fixes would, while they are being tried; "" for nothing.
+        raw_title: over an exception that no rule explains, in the page's own words.
+        primary: whether "Apply all" may be the page's one primary button.
     """
     with st.container(key="violations"):
         if undo:
@@ -91,19 +98,19 @@ def violation_cards(
             if violation.severity is Severity.NOTE:
                 notes.append((number, violation))
             else:
-                _card(number, violation, state, diff)
-        _notes(notes, state, diff)
+                _card(number, violation, state, diff, waiting)
         if report.error is not None:
             with st.container(border=True, key=f"{state.page}_card_error_raw"):
-                st.html(_raw_html(report.error))
+                st.html(_raw_html(report.error, raw_title or fill(RAW_TITLE)))
         if fix_all is not None and isinstance(fix_all.edit, FieldEdit):
             st.button(
                 fill(APPLY_ALL),
                 key=f"{state.page}_apply_all",
-                type="primary",
+                type="primary" if primary else "secondary",
                 on_click=state.edit,
                 args=(fix_all.edit, fix_all.title),
             )
+        _notes(notes, state, diff)
 
 
 def _notes(notes: list[tuple[int, Violation]], state: PageState, diff: Diff | None = None) -> None:
@@ -133,9 +140,11 @@ def undo_line(state: PageState) -> None:
         st.button(escape(undo.button), key=f"{state.page}_undo", on_click=state.undo_last)
 
 
-def _card(number: int, violation: Violation, state: PageState, diff: Diff | None = None) -> None:
+def _card(number: int, violation: Violation, state: PageState, diff: Diff | None = None, waiting: str = "") -> None:
     with st.container(border=True, key=f"{state.page}_card_{violation.severity.value}_{number}"):
         st.html(_card_html(number, violation))
+        if waiting and not violation.fixes:
+            st.html(f'<p class="cl-waiting">{html.escape(waiting)}</p>')
         for index, fix in enumerate(violation.fixes):
             if isinstance(fix.edit, FieldEdit):
                 _fix(fix, fix.edit, violation, state, key=f"{state.page}_apply_{number}_{index}", diff=diff)
@@ -220,7 +229,13 @@ def _where(place: Place | None) -> str:
 
 
 def _second_place(text: str, place: Place | None) -> str:
-    return fill(BECAUSE_AT, text=text, label=place.label) if isinstance(place, Field) else text
+    match place:
+        case Field(label=label):
+            return fill(BECAUSE_AT, text=text, label=label)
+        case Span(line=line):
+            return fill(BECAUSE_AT_LINE, text=text, line=line)
+        case _:
+            return text
 
 
 def _types_html(violation: Violation) -> str:
@@ -265,20 +280,24 @@ def _diff_html(changes: tuple[tuple[str, str, str], ...]) -> str:
 
 
 def _lines_html(lines: tuple[tuple[str, str], ...]) -> str:
-    body = "".join(_LINE[mark == "+"].format(mark=mark, line=html.escape(line)) for mark, line in lines)
+    body = "".join(_LINE[mark].format(mark=mark, line=html.escape(line)) for mark, line in lines)
     return f'<div class="cl-diff">{body}</div>'
 
 
-_LINE = ("<div><del>{mark} {line}</del></div>", "<div><ins>{mark} {line}</ins></div>")
+_LINE = {
+    "−": "<div><del>{mark} {line}</del></div>",
+    "+": "<div><ins>{mark} {line}</ins></div>",
+    " ": "<div>{mark} {line}</div>",
+}
 
 
-def _raw_html(error: RawError) -> str:
+def _raw_html(error: RawError, title: str) -> str:
     operands = fill(RAW_OPERANDS, operands=", ".join(error.operands)) if error.operands else ""
     return (
         f'<section class="cl-card cl-error"><div class="cl-head"><span class="cl-severity">'
         f'<span aria-hidden="true">✗</span> {fill(WORD[Severity.ERROR])}</span>'
         f'<span class="cl-place">{html.escape(_where(error.place))}</span></div>'
-        f'<div class="cl-title">{fill(RAW_TITLE)}</div>'
+        f'<div class="cl-title">{html.escape(title)}</div>'
         f'<pre class="cl-said">{html.escape(error.type)}: {html.escape(error.message)}</pre>'
         f'<p class="cl-because">{html.escape(operands)}</p></section>'
     )
@@ -336,14 +355,15 @@ def field_marks(report: Report | None) -> dict[str, list[Mark]]:
     """
     marks: dict[str, list[Mark]] = {}
     for count, violation in enumerate(report.violations if report else (), 1):
-        quiet = violation.severity is Severity.NOTE and not violation.fixes
-        if isinstance(violation.place, Field) and not quiet:
+        if violation.severity is Severity.NOTE and not violation.fixes:
+            continue
+        if isinstance(violation.place, Field):
             mark = Mark(violation.severity, violation.message, violation.code, count)
             marks.setdefault(violation.place.key, []).append(mark)
-            second = violation.because
-            if second is not None and isinstance(second.place, Field) and second.place != violation.place:
-                mark = Mark(violation.severity, second.text, violation.code, count)
-                marks.setdefault(second.place.key, []).append(mark)
+        second = violation.because
+        if second is not None and isinstance(second.place, Field) and second.place != violation.place:
+            mark = Mark(violation.severity, second.text, violation.code, count)
+            marks.setdefault(second.place.key, []).append(mark)
     return marks
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
+from core.base.results import ScanResult
 from core.base.text import fill
 from core.inputs.scan_check import INIT, NEW_CARRY, YS, Checked, LeafRow, X, Y
 from core.plots.scan_view import result_rows
@@ -57,10 +58,14 @@ def _value(value: str) -> str:
 
 def result_table(checked: Checked) -> None:
     """The final carry and ys, written out."""
-    if checked.result is None:
-        return
+    if checked.result is not None:
+        values_table(checked.result)
+
+
+def values_table(result: ScanResult) -> None:
+    """The same of a result without a page's check."""
     rows = (
         [role_html(role), html.escape(path), html.escape(kind), _value(value)]
-        for role, path, kind, value in result_rows(checked.result)
+        for role, path, kind, value in result_rows(result)
     )
     st.html(table_html(RESULT_HEAD, rows))

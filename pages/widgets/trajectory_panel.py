@@ -14,20 +14,28 @@ CHART = "scan_trajectory"
 NUMBERS = "The numbers as a table"
 #: Rows of the table that are shown at once; more scroll.
 _ROWS = 6
+#: The legend of a narrow plot, and its pixels.
+_BELOW = {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.22, "yanchor": "top"}
+_LEGEND = 50
 _CONFIG = {"displayModeBar": False, "scrollZoom": False}
 
 
-def trajectory_panel(result: ScanResult, names: Mapping[str, str]) -> None:
-    """The trajectory of one run; `names` are the short names of the carry's leaves by path."""
+def trajectory_panel(result: ScanResult, names: Mapping[str, str], *, page: str = "scan", narrow: bool = False) -> None:
+    """The trajectory of one run; `names` are the short names of the carry's leaves by path, `page` prefixes the keys.
+
+    `narrow`: the legend stands below the plot, where it meets no title.
+    """
     plot = trajectory(result.carries, names, reverse=result.reverse)
     if plot.figure is not None:
         # The template whose colours Streamlit's front end replaces by the theme's, in light and in dark.
         plot.figure["layout"]["template"] = "streamlit"
-        with st.container(border=True, key="scan_plot_card"):
-            st.plotly_chart(plot.figure, key=CHART, width="stretch", config=_CONFIG, alt=plot.alt)
+        if narrow and plot.figure["layout"]["showlegend"]:
+            plot.figure["layout"] |= {"legend": _BELOW, "height": plot.figure["layout"]["height"] + _LEGEND}
+        with st.container(border=True, key=f"{page}_plot_card"):
+            st.plotly_chart(plot.figure, key=f"{page}_trajectory", width="stretch", config=_CONFIG, alt=plot.alt)
     for note in plot.notes:
         st.caption(note)
-    shown = st.expander(fill(NUMBERS), key="scan_numbers_table", on_change="rerun")
+    shown = st.expander(fill(NUMBERS), key=f"{page}_numbers_table", on_change="rerun")
     if shown.open:
         rows = len(next(iter(plot.table.values())))
         shown.dataframe(plot.table, hide_index=True, height=260 if rows > _ROWS else "content")

@@ -36,6 +36,7 @@ class State(enum.StrEnum):
     STALE = "stale"
     RUNNING = "running"
     UNCHECKED = "unchecked"
+    SHAPES = "shapes"
 
 
 _ICON = {
@@ -48,6 +49,7 @@ _ICON = {
     State.STALE: "◷",
     State.RUNNING: "…",
     State.UNCHECKED: "○",
+    State.SHAPES: "≈",
 }
 WORDS = {
     State.KEPT: "Contract kept",
@@ -59,6 +61,7 @@ WORDS = {
     State.STALE: "Stale",
     State.RUNNING: "Running",
     State.UNCHECKED: "Not checked yet",
+    State.SHAPES: "Shapes agree",
 }
 ERRORS = ("{n} error", "{n} errors")
 WARNINGS = ("{n} warning", "{n} warnings")
@@ -76,6 +79,7 @@ class Verdict:
         summary: the result in a few words, ``final carry 6 · ys [1, 3, 6] · equals the loop``.
         program: about the program, ``cached · padded to 4 · 2 ms``.
         hint: a tooltip that explains `program`.
+        words: instead of the state's own, where a page can say it better.
     """
 
     state: State
@@ -83,6 +87,7 @@ class Verdict:
     summary: str = ""
     program: str = ""
     hint: str = ""
+    words: str = ""
 
 
 def state_of(report: Report | None) -> State:
@@ -122,7 +127,7 @@ def verdict_slot() -> DeltaGenerator:
 
 def verdict_strip(slot: DeltaGenerator, verdict: Verdict) -> None:
     """Write the strip (again): the last call in a run is what stays."""
-    words = fill(WORDS[verdict.state], count=verdict.count)
+    words = verdict.words or fill(WORDS[verdict.state], count=verdict.count)
     aside = " · ".join(part for part in (verdict.program, versions()) if part)
     slot.html(
         _STRIP.format(

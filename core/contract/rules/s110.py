@@ -208,8 +208,11 @@ def _repairs(rows: Rows) -> Iterator[Repair]:
 
 
 def _struct_rows(node: Any) -> Any:
-    """The rows stacked."""
-    return stacked(node)
+    """The rows stacked, to be traced: of NumPy rows beyond 32 bits what JAX makes of them (N504 speaks of the loss)."""
+    try:
+        return stacked(node)
+    except OverflowError:
+        return tree_util.tree_map(lambda *leaves: jnp.stack([jnp.asarray(leaf) for leaf in leaves]), *node)
 
 
 def _evidence(facts: ScanFacts, rows: Rows, as_rows: ScanCall) -> tuple[str, Severity | None]:

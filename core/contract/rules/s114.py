@@ -14,22 +14,35 @@ it is told `keep_order=True`: outputs of a forward and a reversed RNN then pair 
 
     backward = jax.lax.scan(step, init, xs, reverse=True)[1]          # backward[t] belongs to xs[t]
 
-For `lax.scan` it is a note; a warning where `reverse` is a text that says no ("False"), for to Python it says yes.
+    forward, backward = rnn(x), rnn(x, reverse=True, keep_order=True)  # both in the order of time; so does nnx.Bidirectional
+
+For `lax.scan` it is a note; a warning where `reverse` is a text that says no ("False"), for to Python it says yes. For
+`nnx.RNN` it is a warning where its outputs stand beside a sequence in order of time (added, joined), and a note where
+they do not; outputs that the script turns round again are no finding, nor is their last step or their mean.
 
 Source: jax.lax.scan, argument `reverse`; flax.nnx.RNN, arguments `reverse` and `keep_order`.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+import jax
+import numpy as np
+
+from core.base.places import Because, Span
 from core.base.text import fill
-from core.base.violation import Severity
+from core.base.violation import Severity, TextEdit
 from core.contract.facts import ScanFacts
+from core.contract.origin import record_of
 from core.contract.rule import Finding, Jax, Measure, Repair, Rule, Stage
-from core.contract.subject import ScanCall
+from core.contract.script_facts import ScriptFacts
+from core.contract.script_record import Called
+from core.contract.subject import ScanCall, Subject
 from core.contract.trace import StepTrace
+from core.contract.visits import Reversed, is_rnn, reversed_calls, reverses, sequences, steps_of
 from core.runners.scan import run_call
 
 WITH_XS = (
@@ -42,6 +55,15 @@ WITHOUT_XS = (
 )
 MEANS_NO = "reverse is the text {reverse}, and a text that is not empty counts as True: this scan runs backwards."
 CLAIM = "The scan was looked at as it ran; this is the t of its first step."
+VISITS = (
+    "This RNN runs backwards and returns its outputs in the order of its visits: output 0 belongs to the last step of "
+    "{inputs}."
+)
+MIXED = VISITS + " They are put beside a sequence in order of time, so different steps are paired."
+MIXED_AT = "paired with another step here"
+CLAIM_RNN = "The RNN was run once more with keep_order=True: largest difference to the outputs that the script used."
+CLAIM_TRACED = "Outputs that stand at the place of another step were counted."
+TITLE_ORDER = "Set keep_order to True"
 TITLE = "Set reverse to {value}"
 WHY = "lax.scan keeps ys in the order of xs also in reverse; order of time and order of visits have the same shape."
 
@@ -49,8 +71,12 @@ WHY = "lax.scan keeps ys in the order of xs also in reverse; order of time and o
 NO = frozenset({"false", "no", "0", "off", "none", "f", "n"})
 
 
-def check(facts: ScanFacts) -> Iterator[Finding]:
-    """The scan's own `reverse`. (Calls of `nnx.RNN` are events of a script; they are looked at where those are.)"""
+def check(facts: ScanFacts | ScriptFacts) -> Iterator[Finding]:
+    """The scan's own `reverse`; of a script, calls of `nnx.RNN`."""
+    yield from _scan(facts) if isinstance(facts, ScanFacts) else _networks(facts)
+
+
+def _scan(facts: ScanFacts) -> Iterator[Finding]:
     call = facts.call
     if facts.jax is not None or not isinstance(facts.trace, StepTrace) or not call.reverse:
         return
@@ -82,6 +108,63 @@ def _first_t(call: ScanCall) -> float:
     return float(run_call(call).order[0])
 
 
+# --- nnx.RNN --------------------------------------------------------------------------------------------------------
+
+
+def _networks(facts: ScriptFacts) -> Iterator[Finding]:
+    by_node: dict[ast.Call, Reversed] = {}
+    for one in facts.once(reversed_calls):
+        before = by_node.get(one.call.node)
+        if before is None or (before.mixed is None and one.mixed is not None):
+            by_node[one.call.node] = one
+    for node, one in by_node.items():
+        if one.mixed is None and one.undone:
+            continue
+        inputs = one.call.argument_node(0, "inputs")
+        said = fill(
+            VISITS if one.mixed is None else MIXED, inputs="x" if inputs is None else facts.source.text_of(inputs)
+        )
+        yield Finding(
+            message=said,
+            place=facts.span(node),
+            because=None if one.mixed is None else Because(facts.span(one.mixed), MIXED_AT),
+            repairs=tuple(_kept(facts, one.call)) if one.mixed is not None else (),
+            measure=None if one.mixed is None else _moved(facts, one.call),
+            severity=Severity.NOTE if one.mixed is None else Severity.WARNING,
+            silent=True,
+            path=facts.source.text_of(node.func),
+        )
+
+
+def _kept(facts: ScriptFacts, call: Called) -> Iterator[Repair]:
+    """``keep_order=True``, in the call."""
+    given = next((k.value for k in call.node.keywords if k.arg == "keep_order"), None)
+    if given is not None:
+        yield facts.rewrite(fill(TITLE_ORDER), given, "True")
+        return
+    parts: list[ast.expr] = [*call.node.args, *(k.value for k in call.node.keywords)]
+    span = facts.span(max(parts, key=lambda n: (n.end_lineno or 0, n.end_col_offset or 0)))
+    end = Span(span.end_line, span.end_col, span.end_line, span.end_col)
+    yield facts.rewrites(fill(TITLE_ORDER), TextEdit(end, ", keep_order=True"))
+
+
+def _moved(facts: ScriptFacts, call: Called) -> Measure:
+    """The proof: by the numbers where there are any, else by the places of the steps."""
+    number = [c for c in facts.record.calls if is_rnn(c)].index(call)
+    traced = isinstance(sequences(call)[1], jax.core.Tracer)
+
+    def of(subject: Subject) -> float:
+        same = [c for c in record_of(subject).calls if is_rnn(c)][number]
+        if traced:
+            steps = steps_of(same)
+            return float(steps - steps % 2) if reverses(same) else 0.0
+        outputs = np.asarray(sequences(same)[1], np.float64)
+        ordered = same.func(*same.args, **{**same.kwargs, "keep_order": True, "return_carry": False})
+        return float(np.abs(outputs - np.asarray(ordered, np.float64)).max())
+
+    return Measure(fill(CLAIM_TRACED if traced else CLAIM_RNN), of)
+
+
 RULE = Rule(
     code="S114",
     name="reverse-keeps-order",
@@ -91,4 +174,5 @@ RULE = Rule(
     stage=Stage.TRACE,
     why=WHY,
     check=check,
+    on=frozenset({"scan", "script"}),
 )

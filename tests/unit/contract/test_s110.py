@@ -13,6 +13,7 @@ from core.base.places import Field, Places
 from core.base.violation import Severity
 from core.contract.engine import check
 from core.contract.subject import ScanCall
+from core.doctor.check import check_script
 from tests.unit.contract.scan_support import kinds, mended, only, run, several
 from tests.unit.contract.silent_support import add, noted, quiet, warned
 
@@ -178,3 +179,20 @@ def test_places() -> None:
     assert violation.place == Field("scan_source", "xs")
     assert violation.because is not None
     assert violation.because.place == Field("elsewhere", "xs")
+
+
+@pytest.mark.parametrize("step", [lambda c, x: (c + x[0], None), lambda c, x: (c + x, None)], ids=["columns", "rows"])
+def test_numpy_rows_beyond_32_bits_do_not_stop_the_rule(step: Any) -> None:
+    """Stacking them without loss is impossible: that must neither raise nor hide that the step wants one row."""
+    rows = [np.array([2**40, 1, 2]), np.array([3, 4, 5])]
+    found = {(v.code, v.severity.value) for v in check(ScanCall(step, np.zeros((), np.int32), rows)).violations}
+    assert ("N504", "warning") in found or ("S110", "error") in found, found
+
+
+def test_a_script_with_rows_beyond_32_bits() -> None:
+    head = "import jax, numpy as np\nrows = [np.array([2**40, 1, 2]), np.array([3, 4, 5])]\n"
+    for step, code in (("c + x[0]", "N504"), ("c + x", "S110")):
+        checkup = check_script(f"{head}jax.lax.scan(lambda c, x: ({step}, None), 0, rows)\n", fixes=False)
+        assert code in {v.code for v in checkup.report.broken}
+        assert checkup.run is not None
+        assert not checkup.run.problems

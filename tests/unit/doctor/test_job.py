@@ -153,3 +153,11 @@ def test_more_steps_than_are_drawn_have_types_only(desk):
     (panel,) = ask(desk, Wish.CHECK, text).scans
     assert panel.result is None
     assert "5,000" in panel.reason
+
+
+def test_a_script_that_is_too_long_is_not_read_whatever_is_in_it(desk):
+    answer = ask(desk, Wish.CHECK, "x = (\n" * 5000)
+    assert answer.report.codes == ("X601",)
+    assert answer.report.outcome is Outcome.LIMIT
+    assert "30,000" in answer.report.violations[0].message
+    assert ask(desk, Wish.CHECK, "# " + "x" * 19_000 + "\nprint(1)\n").stdout == "1\n"

@@ -1,0 +1,11 @@
+import jax.numpy as jnp
+from flax import nnx
+
+rnn = nnx.RNN(nnx.GRUCell(1, 3, rngs=nnx.Rngs(0)), return_carry=True)
+
+# Two sentences, the first of two words, padded to four.
+words = jnp.array([[[1.0], [2.0], [0.0], [0.0]], [[1.0], [2.0], [3.0], [4.0]]])
+lengths = jnp.array([2, 4])
+
+meaning, outputs = rnn(words)
+print(meaning)

@@ -1,0 +1,11 @@
+import jax
+import jax.numpy as jnp
+
+
+def step(c, x):
+    if c > 3:
+        c = c - 3
+    return c + x, None
+
+
+final, _ = jax.lax.scan(step, 0.0, jnp.array([2.0, 2.0, 2.0]))
