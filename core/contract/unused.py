@@ -52,11 +52,8 @@ def is_dead(facts: ScriptFacts, one: Dead) -> bool:
 
 
 def _named(facts: ScriptFacts) -> list[Dead]:
-    out = []
-    for statement in facts.nodes(ast.Assign):
-        for target in statement.targets:
-            if isinstance(target, ast.Name):
-                out.append(Dead(target.id, statement.value, facts.source.scope(target)))
+    assigned = [(target, s.value) for s in facts.nodes(ast.Assign) for target in s.targets]
+    out = [Dead(t.id, value, facts.source.scope(t)) for t, value in assigned if isinstance(t, ast.Name)]
     return [*out, *_parameters(facts)]
 
 

@@ -6,10 +6,13 @@ A seat is given back when its browser is gone. Nothing of a script or an answer 
 from __future__ import annotations
 
 import secrets
+import threading
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import streamlit as st
+
+from core.doctor.answer import Answer
 
 
 class Ticket(Protocol):
@@ -59,30 +62,15 @@ def backend() -> Backend:
     return start()
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Seat:
-    """A session's place in the pool; and, while a script of ours is run there for all, a room beside it."""
+    """A session's place in the pool."""
 
     pool: Backend
     session: str
-    _guest: tuple[str, str] = ("", "")
-
-    def guest_room(self, name: str) -> str:
-        """A fresh worker's session for a script of ours; the same for all jobs of one script."""
-        if self._guest[0] != name:
-            self.leave_guest_room()
-            self._guest = (name, new_session())
-        return self._guest[1]
-
-    def leave_guest_room(self) -> None:
-        """Give it back, if there is one."""
-        room, self._guest = self._guest[1], ("", "")
-        if room:
-            self.pool.release(room)
 
     def leave(self) -> None:
         """The session is over."""
-        self.leave_guest_room()
         self.pool.release(self.session)
 
 
@@ -106,3 +94,49 @@ def _seat(session: str) -> Seat:
 def new_session() -> str:
     """A name that nobody else has."""
     return secrets.token_hex(12)
+
+
+# --- scripts of ours ------------------------------------------------------------------------------------------------
+
+
+class Prepared:
+    """Answers to our unchanged examples, by name: made once a process, by workers that ran nothing else.
+
+    A whole class may open the same one: all wait for the same job, and nobody can call it off for the others.
+    """
+
+    def __init__(self, pool: Backend) -> None:
+        self._pool = pool
+        self._lock = threading.Lock()
+        self._answers: dict[str, Answer] = {}
+        self._rooms: dict[str, str] = {}
+        self._tickets: dict[tuple[str, str], Ticket] = {}
+
+    def answer(self, name: str) -> Answer | None:
+        """What is known of an example, with its fixes."""
+        return self._answers.get(name)
+
+    def submit(self, name: str, request: dict[str, Any]) -> Ticket:
+        """The job of an example, handed in by the first one who wants it."""
+        with self._lock:
+            key = (name, str(request["wish"]))
+            if key not in self._tickets:
+                room = self._rooms.setdefault(name, new_session())
+                self._tickets[key] = self._pool.submit(room, request)
+            return self._tickets[key]
+
+    def end(self, name: str, answer: Answer | None) -> None:
+        """Its last job is over: keep its answer; None when there is none to be kept, and the next one tries anew."""
+        with self._lock:
+            if answer is not None:
+                self._answers[name] = answer
+            room = self._rooms.pop(name, None)
+            self._tickets = {key: ticket for key, ticket in self._tickets.items() if key[0] != name}
+        if room is not None:
+            self._pool.release(room)
+
+
+@st.cache_resource(show_spinner=False)
+def prepared() -> Prepared:
+    """Those of this process: ours, none of anybody's."""
+    return Prepared(backend())

@@ -18,7 +18,7 @@ from core.doctor.answer import Answer, Wish
 from core.doctor.gallery import Example, example_of
 from core.doctor.wire import Unreadable, from_wire
 from core.sandbox.pool_ticket import Done, Result, Stopped, StopReason
-from pages.widgets.doctor_backend import Ticket, seat
+from pages.widgets.doctor_backend import Ticket, prepared, seat
 from pages.widgets.doctor_state import RAN, STOPPED
 
 #: Seconds that a run waits for an answer before it draws: most come within it, and nothing flickers.
@@ -130,8 +130,7 @@ def cancel() -> None:
     """For `on_click`: nobody wants the answer any more."""
     job: Job | None = st.session_state.get(_JOB)
     if job is not None:
-        job.ticket.cancel()
-        _end(job)
+        _call_off(job)
         st.session_state[STOPPED] = Halt(job.text, job.wish, StopReason.CANCELLED)
 
 
@@ -167,8 +166,7 @@ def _drop_other(text: str, asked: str | None) -> None:
     """Call off what is not wanted any more."""
     job: Job | None = st.session_state.get(_JOB)
     if job is not None and _is_over(job, text, asked):
-        job.ticket.cancel()
-        _end(job)
+        _call_off(job)
 
 
 def _next(look: Look, asked: str | None) -> Look:
@@ -180,7 +178,7 @@ def _next(look: Look, asked: str | None) -> Look:
     wish = _wish(look, asked, example)
     if wish is None:
         return replace(look, job=None)
-    known = _ours().get(example.name) if example is not None else None
+    known = prepared().answer(example.name) if example is not None else None
     if known is not None:
         st.session_state[RAN] = (look.text, known)
         return replace(_look(look.text), job=None)
@@ -203,10 +201,8 @@ def _wish(look: Look, asked: str | None, example: Example | None) -> Wish | None
 
 
 def _hand_in(text: str, wish: Wish, example: Example | None) -> Job:
-    mine = seat()
-    # What is kept for everybody is made by no worker that ran a stranger's script before.
-    room = mine.session if example is None else mine.guest_room(example.name)
-    ticket = mine.pool.submit(room, {"wish": wish.value, "text": text})
+    request, mine = {"wish": wish.value, "text": text}, seat()
+    ticket = mine.pool.submit(mine.session, request) if example is None else prepared().submit(example.name, request)
     job = Job(wish, text, ticket, time.monotonic(), example)
     st.session_state[_JOB] = job
     return job
@@ -219,30 +215,29 @@ def _finished(job: Job, seconds: float) -> bool:
     if st.session_state.get(_JOB) is not job:
         return True
     result = job.ticket.result
-    _end(job)
+    st.session_state.pop(_JOB)
     answer = _read(result, job.wish)
+    if job.example is not None:
+        _keep(job.example, answer)
     if answer is None:
         stopped = result if isinstance(result, Stopped) else None
         reason, line = (stopped.reason, stopped.line) if stopped is not None else (None, None)
         st.session_state[STOPPED] = Halt(job.text, job.wish, reason, line)
         return True
-    took = answer.milliseconds
     if job.wish is not Wish.SHAPES:
         st.session_state.pop(STOPPED, None)
         answer = _as_timed(answer, job)
     st.session_state[_SHAPES if job.wish is Wish.SHAPES else RAN] = (job.text, answer)
-    if job.example is not None:
-        _keep(job.example, answer, took)
     return True
 
 
-def _keep(example: Example, answer: Answer, took: float) -> None:
+def _keep(example: Example, answer: Answer | None) -> None:
     """An example's last answer for everybody: unless there may have been no time for all of its fixes."""
-    last = answer.wish is Wish.FIXES or not answer.report.violations
-    if last:
-        seat().leave_guest_room()
-    if last and took < _HURRIED * LIMITS["worker_seconds"].value * 1000:
-        _ours()[example.name] = answer
+    if answer is None:
+        prepared().end(example.name, None)
+    elif answer.wish is Wish.FIXES or not answer.report.violations:
+        whole = answer.milliseconds < _HURRIED * LIMITS["worker_seconds"].value * 1000
+        prepared().end(example.name, answer if whole else None)
 
 
 #: The part of a worker's time beyond which its answer may lack something.
@@ -257,11 +252,11 @@ def _as_timed(answer: Answer, job: Job) -> Answer:
     return replace(answer, milliseconds=ran[1].milliseconds)
 
 
-def _end(job: Job) -> None:
-    """It is no longer under way. One of ours that ended in no answer leaves no worker behind."""
+def _call_off(job: Job) -> None:
+    """Nobody here wants it any more. One of ours goes on: others may wait for it."""
     st.session_state.pop(_JOB, None)
-    if job.example is not None and not isinstance(job.ticket.result, Done):
-        seat().leave_guest_room()
+    if job.example is None:
+        job.ticket.cancel()
 
 
 def _read(result: Result | None, wish: Wish) -> Answer | None:
@@ -273,9 +268,3 @@ def _read(result: Result | None, wish: Wish) -> Answer | None:
     except Unreadable:
         return None
     return answer if answer.wish is wish else None
-
-
-@st.cache_resource(show_spinner=False)
-def _ours() -> dict[str, Answer]:
-    """Answers to unchanged examples, by name: ours, none of anybody's, made once a process."""
-    return {}

@@ -113,7 +113,7 @@ def pool(monkeypatch):
 def forget() -> None:
     """What the page keeps for the process; not the warm-up, which costs a second."""
     doctor_backend.backend.clear()
-    doctor_check._ours.clear()
+    doctor_backend.prepared.clear()
 
 
 def opened(query: dict[str, str] | None = None) -> AppTest:
@@ -283,18 +283,17 @@ def test_run_again_runs_again(pool):
     assert pool.wishes.count("check") == count + 1
 
 
-def test_every_example_shows_its_code_and_guides_are_clean(pool):
-    at = opened()
-    for example in (*BROKEN, *GUIDES):
-        button = f"doctor_open_example_{example.name}" if example.code else f"doctor_guide_{example.name}"
-        at = pressed(at, button)
-        assert code(at) == example.text
-        assert dict(at.query_params) == {"v": "1", "e": example.name}
-        if example.code:
-            assert any(example.code in card for card in cards(at)), (example.name, cards(at))
-            assert not strip(at).startswith("✓"), example.name
-        else:
-            assert strip(at).startswith("✓ Contract kept"), example.name
+@pytest.mark.parametrize("example", [*BROKEN, *GUIDES], ids=lambda example: example.name)
+def test_an_example_shows_its_code_and_a_guide_is_clean(pool, example):
+    at = pressed(opened(), f"doctor_{'open_example' if example.code else 'guide'}_{example.name}")
+    assert code(at) == example.text
+    assert dict(at.query_params) == {"v": "1", "e": example.name}
+    if example.code:
+        assert any(example.code in card for card in cards(at))
+        assert not strip(at).startswith("✓")
+        assert ("JAX is silent" in said(at)) is example.silent
+    else:
+        assert strip(at).startswith("✓ Contract kept")
 
 
 def test_an_example_is_prepared_once_and_by_nobodys_worker(pool):
@@ -308,6 +307,18 @@ def test_an_example_is_prepared_once_and_by_nobodys_worker(pool):
     second = opened({"e": "rain_in_whole_litres", "v": "1"})
     assert cards(second) == cards(first)
     assert pool.asked == asked
+
+
+def test_a_class_that_opens_one_example_waits_for_one_job(pool, monkeypatch):
+    monkeypatch.setattr(doctor_check, "MOMENT", 0.0)
+    pool.late["check"] = (0, 5)
+    one, two = (opened({"v": "1", "e": "rain_in_whole_litres"}) for _ in range(2))
+    one = typed(one, CLEAN_SUM)  # the first one goes elsewhere
+    for _ in range(6):
+        two = ran(two)
+    assert "S104" in cards(two)[0]
+    assert [w for _, w, text in pool.asked if text == RAIN] == ["check", "fixes"]
+    assert code(one) == CLEAN_SUM
 
 
 # --- what goes wrong ------------------------------------------------------------------------------------------------
