@@ -53,7 +53,8 @@ RAW_OPERANDS = "operands: {operands}"
 #: What an edit changes, as marked lines (``("−", "x = 1")``), where a page can say it better than by its inputs.
 type Diff = Callable[[FieldEdit], tuple[tuple[str, str], ...]]
 
-_CIRCLED = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
+#: Those that common fonts have: what comes after ⑩ is an empty box on many machines.
+_CIRCLED = "①②③④⑤⑥⑦⑧⑨⑩"
 _SHOWN = 120
 
 
