@@ -31,6 +31,7 @@ from typing import Any
 from flax import nnx
 from jax import tree_util
 
+from core.base.avals import aval_of
 from core.base.text import fill
 from core.base.violation import Severity
 from core.contract.fates import function_of
@@ -40,6 +41,8 @@ from core.contract.script_record import Called, ScriptRecord
 from core.contract.source import FUNCTIONS
 
 UNCALLED = "{keyword} is {text}, which returns an initializer when it is called; it is passed uncalled."
+CALLED_AS_ONE = "{text} makes an initializer; here it is given the key and the shape that the initializer takes."
+CALL_FIRST = "{text}()"
 TITLE = "Call it: {text}"
 CLAIM = "How many of the arrays that this call made are functions instead."
 WHY = (
@@ -66,6 +69,31 @@ def check(facts: ScriptFacts) -> Iterator[Finding]:
             if _of_flax(call.func) and is_factory(facts, value):
                 said.add((call.node, keyword))
                 yield _finding(facts, call, keyword, value)
+        if (call.node, "") not in said and _given_a_shape(call) and is_factory(facts, call.func):
+            said.add((call.node, ""))
+            yield _called_as_one(facts, call)
+
+
+def _given_a_shape(call: Called) -> bool:
+    """Whether it was called as an initializer is: with a key and a shape."""
+    key = aval_of(call.argument(0, "key"))
+    shape = call.argument(1, "shape")
+    keyed = key is not None and (key.dtype.startswith("key<") or (key.dtype, key.shape) == ("uint32", (2,)))
+    return keyed and isinstance(shape, tuple) and all(isinstance(size, int) for size in shape)
+
+
+def _called_as_one(facts: ScriptFacts, call: Called) -> Finding:
+    """A factory that was given what its initializer takes."""
+    text = facts.source.text_of(call.node.func)
+    raises = call.error is not None
+    fixed = fill(CALL_FIRST, text=text)
+    return Finding(
+        message=fill(CALLED_AS_ONE, text=text),
+        place=facts.span(call.node),
+        repairs=(facts.rewrite(fill(TITLE, text=fixed), call.node.func, fixed),),
+        severity=Severity.ERROR if raises or facts.record.failure is not None else Severity.WARNING,
+        silent=not raises and facts.record.failure is None,
+    )
 
 
 def _given(call: Called) -> Iterator[tuple[str, Any]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from core.base.outcome import Outcome
+from core.doctor.check import check_script
 from tests.unit.contract.cell_scripts import ERROR, HEAD, WARNING, Case, quiet, told
 
 CODE = "L322"
@@ -174,3 +176,31 @@ def test_near_misses_are_silent(name: str) -> None:
 def test_the_message_names_the_argument() -> None:
     violation = told(BAD["own"], CODE)
     assert violation.message.startswith("carry_init is tiny, which returns an initializer")
+
+
+@pytest.mark.parametrize(
+    "factory", ["nnx.initializers.zeros_init", "nnx.initializers.lecun_normal", "jax.nn.initializers.orthogonal"]
+)
+@pytest.mark.parametrize("key", ["jax.random.key(0)", "jax.random.PRNGKey(0)"])
+def test_l322_a_factory_that_is_given_what_its_initializer_takes(factory, key):
+    text = (
+        "import jax, jax.numpy as jnp\nfrom flax import nnx\n"
+        f"cell = nnx.GRUCell(3, 4, rngs=nnx.Rngs(0))\nmake = {factory}\n"
+        f"h, y = cell(make({key}, (2, 4), jnp.float32), jnp.ones((2, 3)))\n"
+    )
+    checkup = check_script(text)
+    assert "L322" in checkup.report.codes
+    violation = next(v for v in checkup.report.violations if v.code == "L322")
+    assert violation.place.line == 5
+    source = checkup.sources[checkup.report.violations.index(violation)][0]
+    assert f"make()({key}" in source
+    assert check_script(source, fixes=False).report.outcome is Outcome.OK
+
+
+def test_l322_an_initializer_called_as_it_wants_is_none():
+    text = (
+        "import jax, jax.numpy as jnp\nfrom flax import nnx\n"
+        "a = nnx.initializers.zeros(jax.random.key(0), (2, 4))\nb = nnx.initializers.lecun_normal()(jax.random.key(0), (2, 4))\n"
+        "def own(key, shape):\n    return jax.random.normal(key, shape)\nc = own(jax.random.key(1), (2, 4))\n"
+    )
+    assert check_script(text).report.codes == ()
