@@ -170,16 +170,27 @@ def _module(dotted: str) -> types.ModuleType:
 def _assemble(tables: Mapping[str, dict[str, Any]]) -> dict[str, Namespace]:
     """Namespaces, innermost first, each in its parent's table."""
     out: dict[str, Namespace] = {}
-    sources = {space.name: space.source for space in SPACES}
-    for name in sorted(tables, key=lambda n: -n.count(".")):
-        table = tables[name]
-        for child, namespace in out.items():
-            parent, _, last = child.rpartition(".")
-            if parent == name:
-                table[last] = namespace
-        denied = {n: r for n, r in library_tables()[name][1].items() if n not in table}
-        out[name] = Namespace(name, table, denied, functools.partial(_exists, sources[name]))
+    exists = _existing()
+    reasons = library_tables()
+    for name in sorted(tables, key=_depth, reverse=True):
+        table, denied = tables[name], reasons[name][1]
+        if not denied.keys().isdisjoint(table):
+            denied = {n: r for n, r in denied.items() if n not in table}
+        out[name] = Namespace(name, table, denied, exists[name])
+        parent, _, last = name.rpartition(".")
+        if parent in tables:
+            tables[parent][last] = out[name]
     return out
+
+
+def _depth(name: str) -> int:
+    return name.count(".")
+
+
+@functools.cache
+def _existing() -> Mapping[str, Callable[[str], bool]]:
+    """By module, what says whether the real one has a name."""
+    return types.MappingProxyType({space.name: functools.partial(_exists, space.source) for space in SPACES})
 
 
 def _exists(module: str, name: str) -> bool:
@@ -195,11 +206,9 @@ def _watch(tables: dict[str, dict[str, Any]], record: Recorder) -> None:
         module, _, name = dotted.rpartition(".")
         function = tables[module][name]
         wrappers[id(function)] = _watched(dotted, function, record)
-    if wrappers:
-        for table in tables.values():
-            for name, value in table.items():
-                if id(value) in wrappers:
-                    table[name] = wrappers[id(value)]
+    for table in tables.values() if wrappers else ():
+        for name in [n for n, value in table.items() if id(value) in wrappers]:
+            table[name] = wrappers[id(table[name])]
 
 
 def _watched(dotted: str, function: Callable[..., Any], record: Recorder) -> Callable[..., Any]:

@@ -77,16 +77,17 @@ def compile_script(source: str) -> Compiled | tuple[Refusal, ...]:
     """Parse, check, transform, compile.
 
     Raises:
-        SyntaxError: the source does not parse (the caller shows it at its place).
+        SyntaxError: the source does not parse, or does not compile (the caller shows it at its place).
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
         try:
             tree = ast.parse(source, FILENAME)
-            policy = Policy(source.splitlines(), tree)
+            policy = Policy(_lines(source), tree)
             transformed = policy.visit(ast.parse(source, FILENAME))
             if policy.refusals:
                 return tuple(sorted(policy.refusals, key=lambda r: (r.span.line, r.span.col)))
+            compile(tree, FILENAME, "exec", dont_inherit=True)  # what Python refuses in the script as a whole
             ast.fix_missing_locations(transformed)
             statements = tuple(_compiled(transformed))
         except (RecursionError, MemoryError):
@@ -95,11 +96,20 @@ def compile_script(source: str) -> Compiled | tuple[Refusal, ...]:
 
 
 def _compiled(tree: ast.Module) -> Iterator[CodeType]:
-    """The code of each statement; all in one where a ``__future__`` import changes how the rest is compiled."""
-    future = any(isinstance(n, ast.ImportFrom) and n.module == "__future__" for n in tree.body)
-    bodies = [tree.body] if future else [[statement] for statement in tree.body]
-    for body in bodies:
-        yield compile(ast.Module(body, []), FILENAME, "exec", dont_inherit=True)
+    """The code of each statement. (No ``__future__`` import is left to change how another one is compiled.)"""
+    for number, statement in enumerate(tree.body):
+        if number and _is_text(statement):  # on its own it would be a docstring
+            continue
+        yield compile(ast.Module([statement], []), FILENAME, "exec", dont_inherit=True)
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _lines(source: str) -> list[str]:
+    """The lines of a text as Python counts them: `splitlines` breaks at more than line feeds."""
+    return source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 class Policy(Reporting):

@@ -33,11 +33,12 @@ from typing import Any, Final
 
 from core.base.limits import LIMITS
 from core.base.text import fill
-from core.sandbox import channel, forkserver
+from core.sandbox import channel
 from core.sandbox.pool_bounds import Bounds, from_limits
 from core.sandbox.pool_crew import Crew, Worker
-from core.sandbox.pool_process import CannotStart, ForkServer, WorkerProcess
+from core.sandbox.pool_process import ForkServer, WorkerProcess
 from core.sandbox.pool_queue import FairQueue
+from core.sandbox.pool_starter import Starter
 from core.sandbox.pool_ticket import Done, PoolStatus, Result, Stopped, StopReason, Ticket
 
 __all__ = ["Bounds", "Done", "Pool", "PoolStatus", "Result", "StopReason", "Stopped", "Ticket", "from_limits"]
@@ -47,19 +48,16 @@ DOCTOR: Final = "core.doctor.job"
 #: Seconds between two looks at times and memory: while a worker is about to be killed, while one runs, and else.
 GLANCE, LOOK, REST = 0.01, 0.05, 5.0
 #: Seconds that a worker gets to say where its script is, before it is killed.
-LAST_WORDS: Final = 0.25
+LAST_WORDS: Final = 0.5
 #: Seconds after which a worker that did not say that it begins is taken to have begun.
 SILENCE: Final = 1.0
-#: Attempts in a row that may fail before those who wait are told so; seconds before the first new attempt, and at most.
-ATTEMPTS, AGAIN, SELDOM = 3, 0.2, 5.0
 #: Seconds that filling the folder of programs may take, in the background.
 FILLING: Final = 600.0
-#: Seconds that closing waits for its threads.
+#: Seconds that closing waits for its thread.
 PATIENCE: Final = 15.0
 
 FAILED = "{type} at {places}"
 DIES_WARMING = "workers end while they warm up"
-NO_SERVER = "the fork server does not answer ({error})"
 
 _PLACE: Final = re.compile(r"[\w./-]{1,120}:\d{1,6}")
 _NAME: Final = re.compile(r"\w{1,60}")
@@ -76,40 +74,35 @@ class Pool:
     """
 
     def __init__(self, handler: str = DOCTOR, *, bounds: Bounds | None = None, walls: bool = True) -> None:
-        self._handler = handler
         self._bounds = from_limits() if bounds is None else bounds
-        self._with_walls = walls
         self._lock = threading.Lock()
-        self._start_wanted = threading.Condition(self._lock)
         self._queue = FairQueue()
         self._crew = Crew()
         self._reserved: dict[str, None] = {}
         self._closed = False
-        self._server: ForkServer | None = None
         self._filler: Worker | None = None
         self._filled = False
-        self._wanted = 0  # workers that the starter is asked for
-        self._failures = 0
-        self._not_before = 0.0
         self._looked = 0.0
         self._made = self._lost = 0
         self._stopped: Counter[StopReason] = Counter()
         self._walls: tuple[tuple[str, bool, str], ...] = ()
         self._failed: deque[str] = deque(maxlen=5)
-        self._trouble = ""
+        self._starter = Starter(
+            self._lock,
+            self._welcome,
+            self._give_up,
+            lambda: ForkServer(handler, walls=walls, memory=self._bounds.memory),
+        )
         self._selector = selectors.DefaultSelector()
         self._wake, self._woken = socket.socketpair()
         for end in (self._wake, self._woken):
             end.setblocking(False)
         self._selector.register(self._woken, selectors.EVENT_READ)
-        self._threads = [
-            threading.Thread(target=self._supervise, name="carry-lab-pool", daemon=True),
-            threading.Thread(target=self._start, name="carry-lab-pool-start", daemon=True),
-        ]
+        self._thread = threading.Thread(target=self._supervise, name="carry-lab-pool", daemon=True)
         with self._lock:
             self._arrange()
-        for thread in self._threads:
-            thread.start()
+        self._starter.start()
+        self._thread.start()
 
     # --- what others call -------------------------------------------------------------------------------------------
 
@@ -183,11 +176,11 @@ class Pool:
             crew = list(self._crew)
             idle = [w for w in crew if w.idle]
             return PoolStatus(
-                alive=not self._closed and self._server is not None and self._server.alive,
+                alive=not self._closed and self._starter.alive,
                 limit=self._bounds.running,
                 running=len(self._crew.running()),
                 queued=len(self._queue),
-                warming=len(self._crew.warming()) + self._wanted,
+                warming=len(self._crew.warming()) + self._starter.wanted,
                 spare=sum(1 for w in idle if w.session is None),
                 reserved=sum(1 for w in idle if w.session is not None and not w.used),
                 kept=sum(1 for w in idle if w.used),
@@ -197,7 +190,7 @@ class Pool:
                 stopped=dict(self._stopped),
                 walls=self._walls,
                 failed=tuple(self._failed),
-                trouble=self._trouble,
+                trouble=self._starter.trouble,
             )
 
     def close(self) -> None:
@@ -210,13 +203,10 @@ class Pool:
             for worker in self._crew:
                 self._lose(worker, StopReason.CANCELLED)
             self._end_filler()
-            self._start_wanted.notify_all()
-            server = self._server
+            self._starter.stop()
         self._rouse()
-        if server is not None:
-            server.close()
-        for thread in self._threads:
-            thread.join(PATIENCE)
+        self._starter.close()
+        self._thread.join(PATIENCE)
         self._selector.close()
         self._wake.close()
         self._woken.close()
@@ -247,8 +237,8 @@ class Pool:
             return GLANCE if any(w.doomed for w in running) else LOOK
         now = time.monotonic()
         due = [w.made + self._bounds.start for w in self._crew.warming()]
-        if self._failures:
-            due.append(self._not_before)
+        if self._starter.again is not None:
+            due.append(self._starter.again)
         return min([REST, *(max(LOOK, moment - now) for moment in due)])
 
     def _rouse(self) -> None:
@@ -294,7 +284,7 @@ class Pool:
             self._walls = tuple((str(name), bool(on), str(why)) for name, on, why in message["ready"])
             worker.ready = True
             worker.touched = time.monotonic()
-            self._failures, self._trouble = 0, ""
+            self._starter.succeeded()
             return
         ticket = worker.ticket
         if worker.doomed is not None:
@@ -414,20 +404,18 @@ class Pool:
         """Have workers made: for those whose turn it is in any case, for later on only while cores are free."""
         without = sum(1 for session in self._reserved if self._crew.of(session) is None)
         # A session whose turn it is, is among those without a worker, or its own one is warming up.
-        lacking = max(missing, without) + self._bounds.spares - len(self._crew.unbound()) - self._wanted
-        under_way = len(self._crew.warming()) + self._wanted
+        lacking = max(missing, without) + self._bounds.spares - len(self._crew.unbound()) - self._starter.wanted
+        under_way = len(self._crew.warming()) + self._starter.wanted
         free = slots - (0 if self._filled else 1)
         allowed = max(missing, min(free, lacking + under_way)) - under_way
         for _ in range(min(lacking, allowed)):
             if not self._may_grow() and not (missing > under_way and self._make_room()):
                 break
-            self._wanted += 1
+            self._starter.order(1)
             under_way += 1
-        if self._wanted:
-            self._start_wanted.notify()
 
     def _may_grow(self) -> bool:
-        count, coming = len(self._crew) + self._wanted, len(self._crew.warming()) + self._wanted + 1
+        count, coming = len(self._crew) + self._starter.wanted, len(self._crew.warming()) + self._starter.wanted + 1
         # The first one in any case: with none, a machine that is short of memory would have everybody wait for ever.
         return count < self._bounds.workers and (count == 0 or self._bounds.has_room(coming))
 
@@ -458,13 +446,13 @@ class Pool:
             return
         ticket, worker.ticket = worker.ticket, None
         if not worker.ready and reason is StopReason.DIED:
-            self._fail(fill(DIES_WARMING))
+            self._starter.fail(fill(DIES_WARMING))
         if ticket is not None:
             now = time.monotonic()
             line = worker.process.line()
             if worker.doomed is not None and reason is StopReason.DIED:
                 reason = worker.doomed[0]
-            orphan = reason is StopReason.DIED and self._server is not None and not self._server.alive
+            orphan = reason is StopReason.DIED and self._starter.lost
             if orphan and not ticket.tries:  # it died with the fork server: not by what it ran
                 ticket.tries += 1
                 self._queue.put_back(ticket)
@@ -486,72 +474,26 @@ class Pool:
             self._selector.unregister(filler.process)
             filler.process.end()
 
-    def _fail(self, trouble: str) -> None:
-        """No worker came of an attempt. After some in a row, nobody is left waiting for one."""
-        self._failures += 1
-        self._trouble = trouble
-        self._not_before = time.monotonic() + min(AGAIN * 2.0**self._failures, SELDOM)
-        if self._failures < ATTEMPTS:
-            return
+    def _give_up(self) -> None:
+        """There will be no new workers for now: nobody who needs one is left waiting."""
         for session in self._queue.turns():
             own = self._crew.of(session)
             if own is None or not own.ready:
                 for ticket in self._queue.drop(session):
                     self._finish(ticket, Stopped(StopReason.DIED))
 
-    # --- the starter ----------------------------------------------------------------------------------------------
-
-    def _start(self) -> None:
-        while True:
-            with self._lock:
-                while not self._closed and not (self._wanted and time.monotonic() >= self._not_before):
-                    self._start_wanted.wait(max(0.01, self._not_before - time.monotonic()) if self._wanted else None)
-                if self._closed:
-                    return
-            try:
-                server = self._living_server()
-                process = server.fork(forkserver.WORKER)
-            except (CannotStart, OSError) as error:
-                with self._lock:
-                    self._wanted = 0
-                    self._fail(fill(NO_SERVER, error=type(error).__name__))
-                self._rouse()
-                continue
-            self._welcome(process)
-
-    def _living_server(self) -> ForkServer:
-        """The fork server; a new one when there is none that lives. Only the starter's thread comes here.
-
-        Raises:
-            CannotStart, OSError: it does not start.
-        """
-        server = self._server
-        if server is not None and server.alive:
-            return server
-        if server is not None:
-            server.close()
-        server = ForkServer(self._handler, walls=self._with_walls, memory=self._bounds.memory)
-        with self._lock:
-            self._server, self._filled = server, False
-            closed = self._closed
-        if closed:
-            server.close()
-            raise CannotStart
-        filler = server.fork(forkserver.FILLER)
-        with self._lock:
-            self._filler = Worker(filler)
-            self._selector.register(filler, selectors.EVENT_READ, self._filler)
-            if self._closed:
-                self._end_filler()
-        return server
-
-    def _welcome(self, process: WorkerProcess) -> None:
-        with self._lock:
-            self._wanted = max(0, self._wanted - 1)
-            self._made += 1
-            worker = Worker(process)
-            self._selector.register(process, selectors.EVENT_READ, worker)
+    def _welcome(self, process: WorkerProcess, fills: bool) -> None:
+        """A process was forked: a worker, or a filler."""
+        worker = Worker(process)
+        self._selector.register(process, selectors.EVENT_READ, worker)
+        if fills:
+            self._end_filler()
+            self._filler, self._filled = worker, False
+        else:
             self._crew.add(worker)
-            if self._closed:
-                self._end(worker)
+            self._made += 1
+        if self._closed:
+            self._end_filler()
+            for late in self._crew:
+                self._end(late)
         self._rouse()

@@ -63,8 +63,11 @@ class Reporting(RestrictingNodeTransformer):
         return f"_{owner}{name}" if owner else name
 
     def _call(self, guard: str, where: ast.AST, *args: ast.expr) -> ast.expr:
-        call = ast.Call(ast.Name(guard, ast.Load()), list(args), [])
-        return locate(call, where)
+        place = _place(where)
+        for arg in args:
+            if "lineno" not in arg.__dict__:
+                locate(arg, where)
+        return ast.Call(ast.Name(guard, ast.Load(), **place), list(args), [], **place)
 
     def _report(self, node: ast.AST, out: ast.expr) -> ast.expr:
         if self._quiet:
@@ -127,24 +130,35 @@ def evaluated(node: ast.expr) -> Iterator[ast.AST]:
 
 def locate[N: ast.AST](node: N, where: ast.AST) -> N:
     """Give a new node, and what is new inside it, the place of an old one."""
-    place = {
-        k: getattr(where, k) for k in ("lineno", "col_offset", "end_lineno", "end_col_offset") if hasattr(where, k)
-    }
+    place = _place(where)
     todo: list[ast.AST] = [node]
     while todo:
         part = todo.pop()
-        if not hasattr(part, "lineno") and "lineno" in part._attributes:
-            for key, value in place.items():
-                setattr(part, key, value)
-        elif part is not node and hasattr(part, "lineno"):
+        here = part.__dict__
+        if "lineno" not in here and "lineno" in part._attributes:
+            here.update(place)
+        elif part is not node and "lineno" in here:
             continue
         todo.extend(ast.iter_child_nodes(part))
     return node
 
 
+def _place(where: ast.AST) -> dict[str, int]:
+    here = where.__dict__
+    return {k: here[k] for k in ("lineno", "col_offset", "end_lineno", "end_col_offset") if k in here}
+
+
 def stored_names(tree: ast.Module) -> set[str]:
     """Every name that a script binds in any way."""
-    found = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    found |= {n.asname or n.name for n in ast.walk(tree) if isinstance(n, ast.alias)}
-    found |= {n.name for n in ast.walk(tree) if isinstance(n, ast.ClassDef | ast.FunctionDef)}
-    return found | {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                found.add(node.id)
+        elif isinstance(node, ast.alias):
+            found.add(node.asname or node.name)
+        elif isinstance(node, ast.ClassDef | ast.FunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+    return found

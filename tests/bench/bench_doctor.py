@@ -125,7 +125,7 @@ def opened(bounds: Bounds | None = None) -> Iterator[Pool]:
 
 def used(pool: Pool) -> float:
     """CPU seconds of the fork server, its workers that live, and those that ended."""
-    server = pool._server
+    server = pool._starter.server
     assert server is not None
     family = [psutil.Process(server._process.pid)]
     family += family[0].children()

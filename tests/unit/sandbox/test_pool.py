@@ -323,7 +323,7 @@ def test_closing_leaves_no_process_thread_or_folder() -> None:
     threads, processes = threading.active_count(), {p.pid for p in _family()}
     one = Pool(HANDLER, bounds=BOUNDS)
     answer(ask(one, "a", "echo"))
-    folder = one._server.folder  # type: ignore[union-attr]
+    folder = one._starter.server.folder  # type: ignore[union-attr]
     assert folder.exists()
     one.close()
     assert {p.pid for p in _family()} - processes == set()
@@ -336,7 +336,7 @@ def test_the_pool_outlives_its_fork_server() -> None:
         first = answer(ask(one, "a", "echo"))["pid"]
         ticket = ask(one, "a", "sleep", seconds=0.6)
         assert until(lambda: one.status().running == 1)
-        os.kill(one._server._process.pid, signal.SIGKILL)  # type: ignore[union-attr]
+        os.kill(one._starter.server._process.pid, signal.SIGKILL)  # type: ignore[union-attr]
         again = answer(ticket)["pid"]  # run again by a worker of the new one: it was not its fault
         assert again != first
         assert not psutil.pid_exists(first) or psutil.Process(first).status() == "zombie"
@@ -351,7 +351,7 @@ pool = Pool("tests.support.pool_handler")
 ticket = pool.submit("a", {"wish": "echo"})
 ticket.wait(60)
 pool.submit("b", {"wish": "spin", "seconds": 4})
-print(pool._server.folder, pool._server._process.pid, *(w.process.pid for w in pool._crew), flush=True)
+print(pool._starter.server.folder, pool._starter.server._process.pid, *(w.process.pid for w in pool._crew), flush=True)
 time.sleep(60)
 """
 
