@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,13 +51,22 @@ class LeafType:
         return str(self.aval) if self.aval is not None else self.kind
 
 
+#: Classes whose objects JAX takes for no array.
+NO_ARRAY = (tuple, list, dict, set, frozenset, str, bytes, type(None), type, types.FunctionType, types.ModuleType)
+#: What every class of NNX has for its objects to be printed, modules and variables alike (base imports no Flax).
+OF_NNX = "__nnx_repr__"
+
+
 def aval_of(value: Any) -> Aval | None:
     """The aval of anything JAX takes as an array (tracers and ShapeDtypeStruct too); None for everything else.
 
     A Python int beyond int32 is no array to JAX: it raises OverflowError. An object that can be turned into one (an
     `nnx.Variable`) is none yet: ValueError. JAX writes any other object into its TypeError, and the object's own repr
-    may raise then (a dict that holds a deleted array does).
+    may raise then (a dict that holds a deleted array does), or takes long (a module prints all its weights): containers
+    and modules, which are most of what is asked about, are told by their class.
     """
+    if isinstance(value, NO_ARRAY) or hasattr(type(value), OF_NNX):
+        return None
     if isinstance(value, jax.ShapeDtypeStruct):
         return Aval(tuple(value.shape), str(value.dtype), bool(value.weak_type))
     try:

@@ -132,7 +132,8 @@ def neighbour_by_input(index: int) -> Callable[[Subject], float]:
         xs = tree_util.tree_map_with_path(
             lambda p, leaf: nudged(leaf, lambda a: a[:, :1]) if path_name("x", p) == path else leaf, subject.xs
         )
-        return float(np.abs(_outputs(subject, index, xs)[:, 1] - _outputs(subject, index, subject.xs)[:, 1]).max())
+        moved, still = _outputs(subject, index, xs, subject.xs)
+        return float(np.abs(moved[:, 1] - still[:, 1]).max())
 
     return of
 
@@ -147,8 +148,11 @@ def input_leaf(facts: Any, index: int) -> str | None:
     return next(found, None)
 
 
-def _outputs(call: ScanCall, index: int, xs: Any) -> np.ndarray[Any, Any]:
-    """What the cell puts out at every step, ``(T, B, H)``, by the real scan with that output as its y."""
+def _outputs(call: ScanCall, index: int, *inputs: Any) -> list[np.ndarray[Any, Any]]:
+    """What the cell puts out at every step, ``(T, B, H)``, by the real scan with that output as its y: for each xs.
+
+    One body for all of them: JAX compiles it once.
+    """
 
     def body(carry: Any, x: Any) -> Any:
         events = CellEvents()
@@ -156,8 +160,8 @@ def _outputs(call: ScanCall, index: int, xs: Any) -> np.ndarray[Any, Any]:
             new, _ = call.body(carry, x)
         return new, events.steps[index].result[1]
 
-    _, outputs = lax.scan(body, call.init, xs, length=call.length, reverse=call.reverse, unroll=call.unroll)
-    return host(outputs)
+    options = {"length": call.length, "reverse": call.reverse, "unroll": call.unroll}
+    return [host(lax.scan(body, call.init, xs, **options)[1]) for xs in inputs]
 
 
 def examples_moved(index: int, what: str) -> Callable[[Subject], float]:

@@ -54,7 +54,7 @@ def copies(facts: ScriptFacts) -> list[Copies]:
             continue
         modules = [m for m in tree_util.tree_leaves(call.result, is_leaf=_is_module) if _is_module(m)]
         made = _vmapped(facts, call) if modules else None
-        weights = tuple(w for m in modules for w in _weights(m))
+        weights = () if made is None else tuple(w for m in modules for w in _weights(m))
         if made is not None and weights and len({w.shape[0] for w in weights}) == 1 and weights[0].shape[0] > 1:
             out.append(Copies(call, *made, weights))
     return out

@@ -150,6 +150,8 @@ class ScanFacts:
         the scan is lowered too. An array as unroll is called without an outer trace, which would make a tracer of it:
         no version of JAX takes one, so nothing is computed.
         """
+        if self._agrees():
+            return None
         call = self.call
         kwargs = {"length": call.length, "reverse": call.reverse, "unroll": call.unroll}
         scan = partial(lax.scan, call.unshared_body, call.init, call.xs, **kwargs)
@@ -164,6 +166,22 @@ class ScanFacts:
         except Exception as error:  # noqa: BLE001  # what a learner's code raises is a fact here
             return Raised(error)
         return None
+
+    def _agrees(self) -> bool:
+        """Whether the trace shows that all `lax.scan` compares agrees: then it need not be asked, which traces again.
+
+        Only the plain case is answered; whatever is unusual about a call is asked of JAX.
+        """
+        call, trace = self.call, self.trace
+        usual = type(call.reverse) is bool and type(call.unroll) is int and call.unroll > 0
+        counted = type(call.length) in (int, type(None)) and bool(self.length)
+        if not usual or not counted or not isinstance(trace, StepTrace) or trace.pair is None or trace.jaxpr.effects:
+            return False
+        if not same_structure(call.init, trace.pair[0]) or any(t.aval is None for t in trace.types):
+            return False
+        count = len(self.init_types)
+        before, after = trace.jaxpr.in_avals[:count], trace.jaxpr.out_avals[:count]
+        return all(a.strip_weak_type() == b.strip_weak_type() for a, b in zip(before, after, strict=True))
 
     # --- run --------------------------------------------------------------------------------------------------------
 

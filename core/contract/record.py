@@ -105,6 +105,11 @@ def recording(events: CellEvents) -> Iterator[CellEvents]:
         _recorder.reset(token)
 
 
+def current() -> CellEvents | None:
+    """Where cells report to in this context; None when nobody listens."""
+    return _recorder.get()
+
+
 def _observe(make: Callable[..., tuple[list[Any], Any]]) -> Callable[[Any], Any]:
     """A wrapper for a method: call it, then keep the event `make` builds from its arguments and its end."""
 

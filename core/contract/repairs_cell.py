@@ -8,6 +8,7 @@ checks again before anybody sees it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,15 +17,18 @@ from flax import nnx
 from jax import tree_util
 
 from core.base.avals import aval_of, path_name
+from core.base.places import Place
 from core.base.text import fill
 from core.contract import trees
 from core.contract.cells import CellUse, Part
 from core.contract.mend import MendedStep
+from core.contract.record import CellEvents, current, recording
 from core.contract.rngs import is_key, is_seed, stream_of
 from core.contract.rule import Repair
 from core.contract.subject import MISSING, CellTrial, ScanCall, Subject
 
 TITLE_PAIR = "Pass a pair: c from zeros, this array as h"
+TITLE_THROUGH = "Carry (c, h) through the step"
 TITLE_UNSTACK = "Pass the two halves as the pair (c, h)"
 TITLE_TUPLE = "Make {path} the plain tuple (c, h)"
 TITLE_CARRY_INIT = "Start from what initialize_carry returns"
@@ -107,6 +111,52 @@ def pair_of_one(path: str) -> Repair:
     """One array becomes the pair of zeros and itself: what was kept is taken for the hidden state."""
     change: Change = lambda h: (jnp.zeros_like(h), h)  # noqa: E731
     return Repair("carry_pair", TITLE_PAIR, _on_node(path, change), path, "h")
+
+
+def carry_through(path: str, place: Place | None) -> Repair:
+    """A leaf of a scan's carry that is h alone becomes the pair, in init and in what the step returns for it.
+
+    `place`: the carry argument of the cell whose h the step returns there; None where that is not known.
+    """
+
+    def apply(subject: Subject) -> Subject | None:
+        if not isinstance(subject, ScanCall):
+            return None
+        init = trees.at(subject.init, "carry", path, lambda h: (jnp.zeros_like(h), h))
+        return replace(subject, init=init, step=ThroughStep(subject.step, path))
+
+    return Repair("carry_through", TITLE_THROUGH, _or_decline(apply), path, place)
+
+
+@dataclass(frozen=True)
+class ThroughStep:
+    """A step whose new carry at `path` is the whole new carry of the cell that it gave the old one to.
+
+    Nothing else of what it returns is touched; where the cell is not called with it, neither is that.
+    """
+
+    step: Callable[..., Any]
+    path: str
+
+    def __call__(self, carry: Any, x: Any, **params: Any) -> Any:
+        """``(new carry, y)``."""
+        heard = current()
+        events = CellEvents() if heard is None else heard
+        known = len(events.steps)
+        with nullcontext() if heard is not None else recording(events):
+            new, y = self.step(carry, x, **params)
+        given = trees.find(carry, "carry", self.path)
+        back = trees.find(new, "carry", self.path)
+        mine = (e for e in events.steps[known:] if e.error is None and e.carry is given and e.result[1] is back)
+        event = next(mine, None)
+        if event is not None:
+            new = trees.at(new, "carry", self.path, lambda _: event.result[0])
+        return new, y
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        """The step itself, for `inspect.signature`."""
+        return self.step
 
 
 def pair_of_halves(path: str) -> Repair:

@@ -163,9 +163,7 @@ class ScriptFacts:
 
     def nodes[N: ast.AST](self, *kinds: type[N]) -> Iterator[N]:
         """Every node of these kinds in the script."""
-        for node in ast.walk(self.source.tree):
-            if isinstance(node, kinds):
-                yield node
+        yield from self.source.nodes(*kinds)
 
     @cached_property
     def steps(self) -> dict[Function, list[ScanSite]]:

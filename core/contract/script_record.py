@@ -7,7 +7,7 @@ Values are the very objects. A tracer is dead once its trace is over: only its i
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -312,3 +312,11 @@ class ScriptRecord:
     x64: bool = False
     refused: Sequence[tuple[Span, str]] = ()
     stopped: Stopped | None = None
+    _once: dict[Callable[[ScriptRecord], Any], Any] = field(default_factory=dict, repr=False)
+
+    def once[T](self, work: Callable[[ScriptRecord], T]) -> T:
+        """What `work(self)` gives, worked out once: for what is asked of a script that has ended."""
+        if work not in self._once:
+            self._once[work] = work(self)
+        result: T = self._once[work]
+        return result

@@ -40,8 +40,20 @@ class Source:
         self.filename = filename
         self.lines = text.split("\n")  # as Python counts them: `splitlines` breaks at more than line feeds
         self.tree = ast.parse(text, filename)
-        self.parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
-        self._calls = {(n.end_lineno, n.end_col_offset): n for n in ast.walk(self.tree) if isinstance(n, ast.Call)}
+        self._ascii = text.isascii()  # then a byte is a character
+        #: Every node as `ast.walk` gives them, but marks that Python shares between nodes (``Load``, ``Add``), and parents.
+        self.all_nodes, self.parents = _walked(self.tree)
+        self._kinds: dict[tuple[type[ast.AST], ...], tuple[Any, ...]] = {}
+        self._bound: dict[ast.Name, ast.expr | None] = {}
+        self._dotted: dict[ast.expr, str | None] = {}
+        self._calls = {(n.end_lineno, n.end_col_offset): n for n in self.nodes(ast.Call)}
+
+    def nodes[N: ast.AST](self, *kinds: type[N]) -> tuple[N, ...]:
+        """Every node of these kinds, in the order of `ast.walk`."""
+        found = self._kinds.get(kinds)
+        if found is None:
+            found = self._kinds[kinds] = tuple(n for n in self.all_nodes if isinstance(n, kinds))
+        return found
 
     # --- spans ------------------------------------------------------------------------------------------------------
 
@@ -58,6 +70,8 @@ class Source:
         return Span(span.line, span.col, span.line, end)
 
     def _chars(self, line: int, column: int) -> int:
+        if self._ascii and 0 < line <= len(self.lines):
+            return min(column, len(self.lines[line - 1]))
         text = self.lines[line - 1] if line <= len(self.lines) else ""
         return len(text.encode()[:column].decode(errors="ignore"))
 
@@ -71,8 +85,8 @@ class Source:
     def _expressions(self) -> dict[tuple[int, int, int, int], ast.expr]:
         """Expressions by their span; of several with one span (which Python does not write) the outermost."""
         out: dict[tuple[int, int, int, int], ast.expr] = {}
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.expr) and node.end_lineno is not None and node.end_col_offset is not None:
+        for node in self.nodes(ast.expr):
+            if node.end_lineno is not None and node.end_col_offset is not None:
                 span = self.span(node)
                 out.setdefault((span.line, span.col, span.end_line, span.end_col), node)
         return out
@@ -121,15 +135,29 @@ class Source:
 
     def within(self, scope: ast.AST) -> Iterator[ast.AST]:
         """Nodes of a scope in order of their lines, without those of the functions in it."""
-        yield from self._within(scope)
+        yield from self._scopes.get(scope, ())
 
-    @functools.cache  # noqa: B019  # a Source lives as long as one check
-    def _within(self, scope: ast.AST) -> list[ast.AST]:
-        nodes = [n for n in ast.walk(scope) if n is not scope and self.scope(n) is scope]
-        return sorted(nodes, key=lambda n: (getattr(n, "lineno", 0), getattr(n, "col_offset", 0)))
+    @cached_property
+    def _scopes(self) -> dict[ast.AST, list[ast.AST]]:
+        out: dict[ast.AST, list[ast.AST]] = {}
+        around: dict[ast.AST, ast.AST] = {}
+        for node in self.all_nodes:
+            parent = self.parents.get(node)
+            if parent is not None:
+                scope = parent if parent not in around or isinstance(parent, FUNCTIONS) else around[parent]
+                around[node] = scope
+                out.setdefault(scope, []).append(node)
+        for nodes in out.values():
+            nodes.sort(key=lambda n: (getattr(n, "lineno", 0), getattr(n, "col_offset", 0)))
+        return out
 
     def bound(self, name: ast.Name) -> ast.expr | None:
         """The expression last assigned to a name before it is used here; None for a parameter or what is not assigned."""
+        if name not in self._bound:
+            self._bound[name] = self._last_bound(name)
+        return self._bound[name]
+
+    def _last_bound(self, name: ast.Name) -> ast.expr | None:
         scope, before = self.scope(name), name.lineno
         while True:
             found = [(line, value) for line, value in self.assigned(scope, name.id) if line <= before]
@@ -145,15 +173,24 @@ class Source:
 
     def assigned(self, scope: ast.AST, name: str) -> Iterator[tuple[int, ast.expr]]:
         """Line and value of each assignment to a name in a scope, in order; of an unpacking, the part it gets."""
-        for node in self.within(scope):
-            if isinstance(node, ast.Assign):
-                pairs = [(target, node.value) for target in node.targets]
-            elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
-                pairs = [(node.target, node.value)]
-            else:
-                continue
-            for target, value in pairs:
-                yield from ((node.lineno, v) for n, v in _unpacked(target, value) if n == name)
+        yield from self._assignments.get(scope, {}).get(name, ())
+
+    @cached_property
+    def _assignments(self) -> dict[ast.AST, dict[str, list[tuple[int, ast.expr]]]]:
+        out: dict[ast.AST, dict[str, list[tuple[int, ast.expr]]]] = {}
+        for scope, nodes in self._scopes.items():
+            found = out.setdefault(scope, {})
+            for node in nodes:
+                if isinstance(node, ast.Assign):
+                    pairs = [(target, node.value) for target in node.targets]
+                elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+                    pairs = [(node.target, node.value)]
+                else:
+                    continue
+                for target, value in pairs:
+                    for name, part in _unpacked(target, value):
+                        found.setdefault(name, []).append((node.lineno, part))
+        return out
 
     def resolve(self, node: ast.expr) -> ast.expr:
         """What a name stands for, through one binding after another; the node itself when it is no name."""
@@ -184,12 +221,17 @@ class Source:
 
     # --- functions --------------------------------------------------------------------------------------------------
 
+    @cached_property
+    def functions(self) -> tuple[Function, ...]:
+        """Every definition and lambda."""
+        return tuple(n for n in self.all_nodes if isinstance(n, FUNCTIONS))
+
     def function(self, step: Any) -> Function | None:
         """The definition of a Python function object, when it is in this script."""
         code = code_of(step)
         if code is None or code.co_filename != self.filename:
             return None
-        found = [n for n in ast.walk(self.tree) if isinstance(n, FUNCTIONS) and _starts(n) == code.co_firstlineno]
+        found = [n for n in self.functions if _starts(n) == code.co_firstlineno]
         if len(found) > 1:
             spans = [p for p in code.co_positions() if (None not in p and p[0] != p[1]) or (p[3] or 0) > (p[2] or 0)]
             found = [n for n in found if all(_inside(n, p) for p in spans)] or found
@@ -212,7 +254,7 @@ class Source:
     def imports(self) -> dict[str, str]:
         """What each imported name stands for: ``{"jnp": "jax.numpy", "lax": "jax.lax"}``, wherever it is imported."""
         out: dict[str, str] = {}
-        for node in ast.walk(self.tree):
+        for node in self.nodes(ast.Import, ast.ImportFrom):
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     top = alias.name.partition(".")[0]
@@ -226,6 +268,11 @@ class Source:
 
         ``scan = jax.lax.scan`` is followed too. A name that a parameter or an assignment shadows is not an import.
         """
+        if node not in self._dotted:
+            self._dotted[node] = self._spelled(node)
+        return self._dotted[node]
+
+    def _spelled(self, node: ast.expr) -> str | None:
         parts: list[str] = []
         for _ in range(HOPS * 4):
             if isinstance(node, ast.Attribute):
@@ -261,7 +308,7 @@ class Source:
     def _given(self) -> frozenset[str]:
         """Every name that the script binds anywhere."""
         names = set(self.imports)
-        for node in ast.walk(self.tree):
+        for node in self.all_nodes:
             if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
                 names.add(node.id)
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -272,6 +319,22 @@ class Source:
 
     def _is_parameter(self, node: ast.Name) -> bool:
         return any(a.arg == node.id for function in self.enclosing(node) for a in parameters(function))
+
+
+#: Nodes that the parser makes once and hangs under many parents: they stand nowhere.
+_SHARED = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+
+
+def _walked(tree: ast.AST) -> tuple[tuple[ast.AST, ...], dict[ast.AST, ast.AST]]:
+    """The nodes of a tree, level by level, and the parent of each."""
+    nodes: list[ast.AST] = [tree]
+    parents: dict[ast.AST, ast.AST] = {}
+    for node in nodes:  # it grows meanwhile
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, _SHARED):
+                parents[child] = node
+                nodes.append(child)
+    return tuple(nodes), parents
 
 
 def code_of(step: Any) -> CodeType | None:

@@ -116,12 +116,12 @@ class States:
             return
         if isinstance(func, PAIR_CELLS) and plain(func):
             self._pair(result[0], call.node, type(func).__name__, result[1])
-        elif isinstance(func, nnx.RNN) and type(func).__call__ is nnx.RNN.__call__ and _pairs(func):
+        elif isinstance(func, nnx.RNN) and type(func).__call__ is nnx.RNN.__call__ and runs_pairs(func):
             self._pair(result[0], call.node, type(func.cell).__name__, result[1], series=True)
         elif isinstance(func, nnx.Bidirectional) and isinstance(result[0], tuple) and len(result[0]) == 2:
             layers: tuple[Any, ...] = (func.forward_rnn, func.backward_rnn)
             for rnn, carry in zip(layers, result[0], strict=True):
-                if _pairs(rnn):
+                if runs_pairs(rnn):
                     self._pair(carry, call.node, type(rnn.cell).__name__)
 
     def _scan(self, site: ScanSite) -> None:
@@ -195,7 +195,7 @@ def plain(cell: Any) -> bool:
     return any(type(cell).__call__ is known.__call__ for known in PAIR_CELLS)
 
 
-def _pairs(rnn: Any) -> bool:
+def runs_pairs(rnn: Any) -> bool:
     """Whether an RNN runs a cell whose carry is the pair."""
     return isinstance(rnn, nnx.RNN) and isinstance(rnn.cell, PAIR_CELLS) and plain(rnn.cell)
 

@@ -13,6 +13,9 @@ from core.base.avals import Aval, LeafType, abstract, aval_of, path_name
 from core.base.places import Places
 from core.contract.record import CellEvents, recording
 
+#: Characters of an exception's message that are kept, and what stands for the others.
+SAID, CUT = 10_000, "…"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Raised:
@@ -36,8 +39,13 @@ class Raised:
 
     @property
     def text(self) -> str:
-        """Its message without JAX's traceback hints."""
-        return str(self.error).split("\n--------------------\n", 1)[0].strip()
+        """Its message without JAX's traceback hints; cut where it is long, "" where its own class cannot say it."""
+        try:
+            text = str(self.error)
+        except Exception:  # noqa: BLE001  # a script's own `__str__` may do anything
+            return ""
+        text = text.split("\n--------------------\n", 1)[0].strip()
+        return text if len(text) <= SAID else text[:SAID] + CUT
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -94,6 +94,7 @@ class Answer:
         report: verdict, violations (places are those of what was pasted), the raw error that no rule explains.
         sources: by violation, by fix, the whole fixed script.
         fixed: whether fixes were tried (`sources` and `Violation.fixes` are empty otherwise).
+        cut: whether there was no time to try all of them.
         together: the whole script with all fixes, where that runs clean; None otherwise.
         shapes: beside the lines, in order of lines.
         scans: in the order of their calls.
@@ -113,6 +114,7 @@ class Answer:
     notes: tuple[str, ...] = ()
     sources: tuple[tuple[str, ...], ...] = ()
     fixed: bool = False
+    cut: bool = False
     together: str | None = None
     shapes: tuple[LineShape, ...] = ()
     scans: tuple[ScanPanel, ...] = ()

@@ -70,8 +70,8 @@ def _unpacked(source: Source, node: ast.expr) -> Iterator[list[str]]:
     """Names of the axes in ``B, T, F = x.shape`` for the very name that is scanned."""
     if not isinstance(node, ast.Name):
         return
-    for statement in ast.walk(source.tree):
-        if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Attribute):
+    for statement in source.nodes(ast.Assign):
+        if not isinstance(statement.value, ast.Attribute):
             continue
         value, target = statement.value, statement.targets[0]
         same = isinstance(value.value, ast.Name) and value.attr == "shape" and value.value.id == node.id

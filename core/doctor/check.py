@@ -23,10 +23,11 @@ from core.contract.rule import Stage
 from core.contract.script_facts import ScriptFacts
 from core.contract.script_record import TIME, Failure, ScriptRecord
 from core.contract.source import Source
+from core.contract.trace import Raised
 from core.doctor.fixes import Case, Fixer, Outcome, Verified, all_together
 from core.doctor.instrument import Prepare, Refused, trusted
 from core.doctor.prep import Kind, Prepared, prepared
-from core.doctor.script import ALL, Measures, ScriptRun, rules_for_scripts, run_script
+from core.doctor.script import ALL, CONCLUSION, Measures, ScriptRun, rules_for_scripts, run_script
 from core.sandbox.timeup import TimeUp
 
 #: What a text is that holds no script, in a sentence.
@@ -66,6 +67,7 @@ class Checkup:
         report: what a reader gets; places are those of what was pasted, edits of fixes those of the script in it.
         sources: by violation, by fix: the whole fixed script (of the script, without prompts and fences).
         together: all fixes as one, where that runs clean.
+        cut: whether there was no time to try all fixes.
         runs: every run that was made, to be closed.
         unread: why the text could not be read as a script (an error's type, its text, its place); None when it could.
     """
@@ -76,6 +78,7 @@ class Checkup:
     outcome: Outcome | None = None
     sources: list[list[str]] = field(default_factory=list)
     together: Verified | None = None
+    cut: bool = False
     unread: RawError | None = None
     runs: list[ScriptRun] = field(default_factory=list)
 
@@ -123,7 +126,11 @@ def examine(text: str, terms: Terms = PLAIN, *, abstract: bool = False) -> Check
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raw = _unread(error, given)
         return Checkup(given, Report(Ended.ERROR, (), raw), terms, unread=raw)
-    outcome = run_once(source, terms, {}, abstract=abstract)
+    try:
+        outcome = run_once(source, terms, {}, abstract=abstract)
+    except SyntaxError as error:  # what parses need not compile: a `return` outside a function
+        raw = _unread(error, given, parsed=True)
+        return Checkup(given, Report(Ended.ERROR, (), raw), terms, unread=raw)
     runs = [outcome.run]
     costly = any(case.found.rule.stage is Stage.LIMIT and case.scan is not None for case in outcome.cases)
     if (costly or outcome.run.record.stopped is not None) and not abstract:
@@ -153,34 +160,38 @@ def with_fixes(checkup: Checkup) -> Checkup:
     runs = list(checkup.runs)
 
     def run_again(source: Source, measures: Measures) -> Outcome:
-        after = run_once(source, checkup.terms, measures, abstract=outcome.run.record.abstract)
+        after = run_once(source, checkup.terms, measures, abstract=outcome.run.record.abstract, proofs=False)
         runs.append(after.run)
         stopped = after.run.record.stopped
-        if stopped is not None and stopped.reason == TIME:
+        unasked = any(code == CONCLUSION for code, _ in after.run.problems)  # rules that nobody asked found nothing
+        if unasked or (stopped is not None and stopped.reason == TIME):
             raise TimeUp
         return after
 
     fixer = Fixer(outcome, run_again)
     tried: list[tuple[Verified, ...]] = []
-    together = None
+    together, cut = None, True
     with suppress(TimeUp):  # fixes that there was no time to try are not shown
         for case in outcome.cases:
             tried.append(tuple(fixer.fixes(case)))  # noqa: PERF401  # what was tried before the alarm stays
         first = next((v[0] for case, v in zip(outcome.cases, tried, strict=True) if case.breaks and v), None)
         if first is not None and sum(1 for case in outcome.cases if case.breaks) + len(first.fix.remaining) > 1:
-            together = all_together(first, lambda o: Fixer(o, run_again), outcome.run.record.source.text)
+            together = all_together(first, lambda o: Fixer(o, run_again, proofs=False), outcome.run.record.source.text)
+        cut = False
     tried += [()] * (len(outcome.cases) - len(tried))
     shown = list(zip(outcome.cases, tried, strict=True))
     sources = [[v.text for v in verified] for _, verified in shown]
     report = _report(checkup.given, outcome, shown)
-    return replace(checkup, report=report, sources=sources, together=together, runs=runs)
+    return replace(checkup, report=report, sources=sources, together=together, cut=cut, runs=runs)
 
 
 # --- one run --------------------------------------------------------------------------------------------------------
 
 
-def run_once(source: Source, terms: Terms, measures: Measures, *, abstract: bool = False) -> Outcome:
-    """Run a script from scratch and gather its faults."""
+def run_once(
+    source: Source, terms: Terms, measures: Measures, *, abstract: bool = False, proofs: bool = True
+) -> Outcome:
+    """Run a script from scratch and gather its faults; without `proofs` only what `measures` asks is measured."""
     rules = rules_for_scripts()
     try:
         run = run_script(
@@ -191,6 +202,7 @@ def run_once(source: Source, terms: Terms, measures: Measures, *, abstract: bool
             abstract=abstract,
             output=terms.output,
             budget=terms.budget,
+            proofs=proofs,
         )
     except Refused as refused:
         record = ScriptRecord(source, refused=refused.found)
@@ -287,17 +299,25 @@ def _binding(case: Case) -> Because | None:
 def raw_error(failure: Failure, given: Prepared) -> RawError:
     """An exception as it is, at its place, with what the failing expression was made of."""
     operands = tuple(f"{o.text}: {o.type}" for o in failure.operands)
-    message = str(failure.error).split("\n--------------------\n", 1)[0].strip()
-    return RawError(type(failure.error).__name__, message, given.place(failure.span), operands)
+    raised = Raised(failure.error)
+    return RawError(raised.type, raised.text, given.place(failure.span), operands)
 
 
-def _unread(error: BaseException, given: Prepared) -> RawError:
+def _unread(error: BaseException, given: Prepared, *, parsed: bool = False) -> RawError:
+    """Why a text is no script, at its place. Python's compiler counts bytes of a line that was `parsed`, its parser not."""
     if not isinstance(error, SyntaxError) or error.lineno is None:
         return RawError(type(error).__name__, str(error))
     lines = given.script.split("\n")
     line = min(error.lineno, len(lines))
-    col = max((error.offset or 1) - 1, 0)
-    end_line, end = error.end_lineno or line, (error.end_offset or 0) - 1
+    end_line = min(error.end_lineno or line, len(lines))
+    col, end = max((error.offset or 1) - 1, 0), (error.end_offset or 0) - 1
+    if parsed:
+        col, end = _characters(lines[line - 1], col), _characters(lines[end_line - 1], end)
     if (end_line, end) <= (line, col):
         end_line, end = line, max(col + 1, min(len(lines[line - 1]), col + 1))
     return RawError(type(error).__name__, error.msg, given.place(Span(line, col, end_line, end)))
+
+
+def _characters(line: str, count: int) -> int:
+    """How many characters so many bytes of a line in UTF-8 are."""
+    return len(line.encode()[: max(count, 0)].decode(errors="ignore"))

@@ -101,6 +101,7 @@ def _imports(desk: Desk) -> Edits:
 
 def makers() -> dict[str, tuple[Maker, ...]]:
     """By kind of repair, what makes its edits."""
-    from core.doctor import edits_carry, edits_cell, edits_init, edits_step, edits_xs
+    from core.doctor import edits_carry, edits_cell, edits_init, edits_step, edits_through, edits_xs
 
-    return edits_init.MAKERS | edits_step.MAKERS | edits_xs.MAKERS | edits_cell.MAKERS | edits_carry.MAKERS
+    cells = edits_cell.MAKERS | edits_through.MAKERS
+    return edits_init.MAKERS | edits_step.MAKERS | edits_xs.MAKERS | cells | edits_carry.MAKERS

@@ -27,6 +27,10 @@ from core.doctor.script import Measures, ScriptRun
 
 #: Fixes shown for one fault, and edits tried for it.
 SHOWN, TRIED = 3, 10
+#: What ends a script.
+EXITS = frozenset({"SystemExit", "exit", "quit", "_exit"})
+#: Kinds of repairs that are no advice where a better one holds: a pair made anew at every step forgets the carry.
+INSTEAD: dict[str, frozenset[str]] = {"carry_through": frozenset({"carry_pair", "carry_init"})}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,22 +104,28 @@ class Fixer:
 
     before: Outcome
     again: Again
+    #: Whether the proof's number is measured on the first fix.
+    proofs: bool = True
     #: By edited text, how it ended: two repairs may come to the same text.
     _tried: dict[str, Outcome | None] = field(default_factory=dict)
+    #: By edited text, for which fault something was measured in its run.
+    _measured: dict[str, Case] = field(default_factory=dict)
 
     def fixes(self, case: Case) -> Iterator[Verified]:
         """The fixes of a fault that hold, at most one for each repair."""
-        shown, texts = 0, set()
+        shown, texts, beaten = 0, set[str](), frozenset[str]()
         for repair in (*case.found.finding.repairs, *repairs_of_scripts(case.found, self.before.run.record)):
             if shown >= SHOWN:
                 return
-            good = self._first(case, repair)
+            measure = case.found.finding.measure if self.proofs and case.number is not None and not shown else None
+            good = None if repair.kind in beaten else self._first(case, repair, measure)
             if good is not None and good.text not in texts:
+                beaten |= INSTEAD.get(repair.kind, frozenset())
                 texts.add(good.text)
                 shown += 1
                 yield good
 
-    def _first(self, case: Case, repair: Repair) -> Verified | None:
+    def _first(self, case: Case, repair: Repair, measure: Measure | None) -> Verified | None:
         """The first edit for this repair that holds."""
         source = self.before.run.record.source
         record = self.before.run.record
@@ -124,19 +134,18 @@ class Fixer:
         for tried, edits in enumerate(_careful(candidates(desk), record.x64)):
             if tried >= TRIED:
                 return None
-            good = self._try(case, repair.title, edits)
+            good = self._try(case, repair.title, edits, measure)
             if good is not None:
                 return good
         return None
 
-    def _try(self, case: Case, title: str, edits: Edits) -> Verified | None:
+    def _try(self, case: Case, title: str, edits: Edits, measure: Measure | None) -> Verified | None:
         source = self.before.run.record.source
         text, edit = apply_edits(source.text, edits), merged(source.text, edits)
         if text is None or edit is None or text == source.text or removes(source.text, text):
             return None
-        if swallows(source.text, text):
+        if swallows(source.text, text) or skips(source.text, text):
             return None
-        measure = case.found.finding.measure
         after = self._run(text, case, measure)
         if after is None or not holds(case, self.before, after, edits):
             return None
@@ -146,16 +155,15 @@ class Fixer:
         return Verified(Fix(title, edit, tuple(left)), text, after, _number(case, after))
 
     def _run(self, text: str, case: Case, measure: Measure | None) -> Outcome | None:
-        if text not in self._tried:
-            try:
-                source = Source(text)
-            except (SyntaxError, ValueError):
-                return self._tried.setdefault(text, None)
-            key = case.facts.on if case.scan is None else case.scan
-            try:
-                self._tried[text] = self.again(source, {} if measure is None else {key: measure})
-            except SyntaxError:  # what parses need not compile: a keyword given twice
-                self._tried[text] = None
+        known = text in self._tried
+        if known and (measure is None or self._tried[text] is None or self._measured.get(text) is case):
+            return self._tried[text]
+        key = case.facts.on if case.scan is None else case.scan
+        try:
+            self._tried[text] = self.again(Source(text), {} if measure is None else {key: measure})
+        except (SyntaxError, ValueError):  # what parses need not compile: a keyword given twice
+            self._tried[text] = None
+        self._measured[text] = case
         return self._tried[text]
 
 
@@ -186,8 +194,10 @@ def holds(case: Case, before: Outcome, after: Outcome, edits: Edits) -> bool:
     one, two = before.run.record, after.run.record
     if after.left > before.left or len(two.scans) < len(one.scans) or _emptied(before, after):
         return False
+    if any(code == case.found.rule.code for code, _ in after.run.problems):  # it was not asked: nothing is known
+        return False
     spots = Spots(one.source.text, edits)
-    if after.unexplained and not _further(before, after, spots):
+    if two.failure is not None and not _further(before, after, spots, again=not after.unexplained):
         return False
     was = {_key(c, spots.before) for c in before.cases}
     now = {_key(c, spots.after(two.source.text)) for c in after.cases}
@@ -197,16 +207,21 @@ def holds(case: Case, before: Outcome, after: Outcome, edits: Edits) -> bool:
     return all(_beyond(c, before) for c in broken)
 
 
-def _further(before: Outcome, after: Outcome, spots: Spots) -> bool:
+def _further(before: Outcome, after: Outcome, spots: Spots, *, again: bool) -> bool:
     """Whether a run that raises gets further than one that raised before it: by the places of its calls, outermost first.
 
-    What raises inside a call comes before what the same call raises when that is done.
+    What raises inside a call comes before what the same call raises when that is done. `again`: the same place will do,
+    for a fault that is known there (its code says whether it is the old one).
     """
     was, now = before.run.record.failure, after.run.record.failure
     if was is None or now is None:
         return was is not None
     spot = spots.after(after.run.record.source.text)
-    return (*(spot(f.span) for f in now.frames), math.inf) > (*(spots.before(f.span) for f in was.frames), math.inf)
+    there, here = (
+        (*(spot(f.span) for f in now.frames), math.inf),
+        (*(spots.before(f.span) for f in was.frames), math.inf),
+    )
+    return there > here or (again and there == here)
 
 
 def _key(case: Case, spot: Callable[[Place | None], int]) -> tuple[str, str, int]:
@@ -258,6 +273,23 @@ def _catching(text: str) -> int:
         isinstance(n, ast.Try | ast.TryStar) or (isinstance(n, ast.Name | ast.Attribute) and _last_name(n) in names)
         for n in ast.walk(ast.parse(text))
     )
+
+
+def skips(before: str, after: str) -> bool:
+    """Whether an edit adds a way past statements: an exception, an exit, a branch decided in the text; both texts parse."""
+    return _skipping(after) > _skipping(before)
+
+
+def _skipping(text: str) -> int:
+    return sum(_skips(node) for node in ast.walk(ast.parse(text)))
+
+
+def _skips(node: ast.AST) -> bool:
+    if isinstance(node, ast.Name | ast.Attribute):
+        return _last_name(node) in EXITS
+    if isinstance(node, ast.If | ast.While | ast.IfExp):
+        return not any(isinstance(part, ast.Name) for part in ast.walk(node.test))
+    return isinstance(node, ast.Raise)
 
 
 def _last_name(node: ast.Name | ast.Attribute) -> str:

@@ -10,7 +10,7 @@ answer says ``retire``, and the worker is replaced.
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from collections.abc import Callable
 from typing import Any
 
 from core.base.limits import LIMITS
@@ -21,12 +21,14 @@ from core.contract.rule import all_rules
 from core.contract.script_record import TIME
 from core.doctor.answer import LINK, Answer, LineShape, Request, ScanPanel, Wish
 from core.doctor.check import Checkup, Terms, examine, with_fixes
+from core.doctor.edits import makers
 from core.doctor.gallery import EXAMPLES
 from core.doctor.issue import as_issue
 from core.doctor.messages import code_of_message
 from core.doctor.panels import panels_of
 from core.doctor.prep import Kind, Prepared, prepared
 from core.doctor.sandboxed import sandboxed
+from core.doctor.script import ScriptRun
 from core.doctor.shapes import shapes_by_line
 from core.doctor.stand_in import stand_ins_of
 from core.doctor.wire import to_wire
@@ -35,6 +37,10 @@ from core.sandbox.timeup import TimeUp
 
 #: Seconds that a script gets whose own time was over, to have its shapes checked.
 MORE = 0.7
+#: Seconds that its answer may take to be put together then.
+SHORT = 0.2
+#: Stands for a rule among the problems of a run, where a part of its answer could not be made.
+ANSWER = "answer"
 TOO_LONG = "The script has {asked} characters; {allowed} are read. Leave out what is not needed to show the fault."
 #: A clean script of the usual kind: running it once compiles and traces what nearly every script needs.
 WARM = """
@@ -72,6 +78,7 @@ def preload() -> None:
 
     An abstract pass starts no backend and no thread, which could not be forked.
     """
+    makers()  # imports what writes edits
     examine(WARM, _terms(), abstract=True).close()
 
 
@@ -120,9 +127,11 @@ class Desk:
                 raise
             timeup.arm(MORE)
             checkup, retire = examine(request.text, _terms(), abstract=True), True
-        timeup.arm(0)  # from here on it is our own work, and short
+            checkup.cut = request.wish is Wish.FIXES
         retire = retire or _was_stopped(checkup)
+        timeup.arm(SHORT if retire else MORE)  # our own work, and short; but a step that never ends may be traced in it
         answer = answer_of(checkup, request.wish, fixed=fixed, milliseconds=1e3 * (time.perf_counter() - start))
+        timeup.arm(0)
         if request.wish is Wish.SHAPES:
             checkup.close()
         return to_wire(answer) | ({"retire": True} if retire else {})
@@ -186,15 +195,12 @@ def answer_of(checkup: Checkup, wish: Wish, *, fixed: bool = False, milliseconds
     panels: tuple[ScanPanel, ...] = ()
     matched = None
     if run is not None:
-        found = shapes_by_line(run.record)
-        shapes = tuple(LineShape(line, one.name, one.type) for line, all_ in found.items() for one in all_)
-        panels = panels_of(checkup)
+        shapes = _part(run, lambda: _line_shapes(run), ())
+        panels = _part(run, lambda: panels_of(checkup), ())
     if given.kind is Kind.ERROR:
         match = code_of_message(given.text)
         matched = None if match is None else (match.rule.code, match.text)
-    issue = ""
-    with suppress(TimeUp):
-        issue = "" if wish is Wish.SHAPES else as_issue(checkup, LINK)
+    issue = "" if wish is Wish.SHAPES else _part(run, lambda: as_issue(checkup, LINK), "")
     return Answer(
         wish=wish,
         kind=given.kind,
@@ -203,15 +209,33 @@ def answer_of(checkup: Checkup, wish: Wish, *, fixed: bool = False, milliseconds
         notes=given.notes,
         sources=tuple(tuple(texts) for texts in checkup.sources),
         fixed=fixed,
+        cut=checkup.cut,
         together=None if checkup.together is None else checkup.together.text,
         shapes=shapes,
         scans=panels,
         stdout="" if run is None else run.record.stdout,
         stdout_cut=run is not None and run.record.stdout_cut,
-        skipped=() if run is None else tuple(run.skipped),
-        stand_ins=stand_ins_of(checkup),
+        skipped=() if run is None else tuple(dict.fromkeys(run.skipped)),
+        stand_ins=_part(run, lambda: stand_ins_of(checkup), ()),
         matched=matched,
         x64=run is not None and run.record.x64,
         issue=issue,
         milliseconds=milliseconds,
     )
+
+
+def _line_shapes(run: ScriptRun) -> tuple[LineShape, ...]:
+    found = shapes_by_line(run.record)
+    return tuple(LineShape(line, one.name, one.type) for line, all_ in found.items() for one in all_)
+
+
+def _part[T](run: ScriptRun | None, make: Callable[[], T], nothing: T) -> T:
+    """A part of the answer; `nothing` when its time is over, or when objects of the script's own come in its way."""
+    try:
+        return make()
+    except TimeUp:
+        return nothing
+    except Exception as error:  # noqa: BLE001  # one part less is better than no answer
+        if run is not None:
+            run.problems.append((ANSWER, error))
+        return nothing

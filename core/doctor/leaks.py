@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
+import numpy as np
 from flax import nnx
 
 from core.contract.script_record import Leak, ScriptRecord, Seen
@@ -15,6 +16,8 @@ from core.contract.source import FUNCTIONS, Source
 
 #: How deep containers are searched, and how many objects in all.
 DEPTH, OBJECTS = 4, 20_000
+#: What leads nowhere, and is most of what there is.
+PLAIN = (jax.Array, np.ndarray, str, int, float, type(None), types.BuiltinFunctionType)
 #: Methods that put their argument into the container they are called on.
 STORES = frozenset("append add insert extend update setdefault appendleft".split())
 
@@ -56,7 +59,7 @@ def _tracers(
     if isinstance(value, jax.core.Tracer):
         yield path, value, holder, name
         return
-    if depth > DEPTH or id(value) in done or len(done) > OBJECTS:
+    if isinstance(value, PLAIN) or depth > DEPTH or id(value) in done or len(done) > OBJECTS:
         return
     children = list(_children(value, path, name))
     if children:
@@ -101,7 +104,7 @@ def _stored(record: ScriptRecord, tracer: Any, holder: Any, name: str) -> ast.AS
         if call.receiver is holder and method in STORES and _holds((call.args, call.kwargs), tracer):
             return call.node
     values = {id(s.node): s.value for s in record.seen}
-    for node in ast.walk(source.tree):
+    for node in source.nodes(ast.stmt):
         targets = node.targets if isinstance(node, ast.Assign) else []
         targets = [node.target] if isinstance(node, ast.AugAssign | ast.AnnAssign) else targets
         for target in targets:
@@ -116,7 +119,7 @@ def _is_holder(value: Any, holder: Any) -> bool:
 
 def _rebound(source: Source, name: str) -> ast.AST | None:
     """The assignment in a function that declares the name global or nonlocal."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes(ast.stmt):
         if isinstance(node, ast.Global | ast.Nonlocal) and name in node.names:
             scope = source.scope(node)
             if isinstance(scope, FUNCTIONS):

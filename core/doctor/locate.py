@@ -189,7 +189,7 @@ def _function_around(source: Source, node: ast.expr | None, span: Span, frame: F
     if node is not None:
         scope = source.scope(node)
         return scope if isinstance(scope, FUNCTIONS) else None
-    for function in (n for n in ast.walk(source.tree) if isinstance(n, FUNCTIONS)):
+    for function in source.functions:
         if function.lineno <= frame.f_code.co_firstlineno <= span.line <= (function.end_lineno or 0):
             return function
     return None

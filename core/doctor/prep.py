@@ -134,27 +134,32 @@ def prepared(text: str) -> Prepared:
         return Prepared(text, "", Kind.EMPTY)
     lines = [_Line(line) for line in plain.split("\n")]
     notes = [note for step in (_fences, _prompts) if (note := step(lines))]
-    magics = _magics(lines)
+    tree = _parsed(lines)
+    magics = _magics(lines) if tree is None else []
     if magics:
         notes.append(fill(NOTE_MAGICS, count=len(magics), first=magics[0][1]))
-    if not _parses(lines):
+    if tree is None:
         notes += [note for step in (_dedent, _characters, _tabs) if not _parses(lines) and (note := step(lines))]
+        tree = _parsed(lines)
     script = "\n".join(line.text for line in lines)
-    kind = _of_script(script) if _parses(lines) else _what(plain)
+    kind = _of_script(tree) if tree is not None else _what(plain)
     return Prepared(text, script, kind, tuple(line.shift for line in lines), tuple(notes), tuple(magics))
 
 
-def _parses(lines: list[_Line]) -> bool:
+def _parsed(lines: list[_Line]) -> ast.Module | None:
     try:
-        ast.parse("\n".join(line.text for line in lines))
+        return ast.parse("\n".join(line.text for line in lines))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+        return None
 
 
-def _of_script(script: str) -> Kind:
+def _parses(lines: list[_Line]) -> bool:
+    return _parsed(lines) is not None
+
+
+def _of_script(tree: ast.Module) -> Kind:
     """What a text is that parses: it may be comments alone, or a word that somebody typed."""
-    body = [s for s in ast.parse(script).body if not isinstance(s, ast.Pass)]
+    body = [s for s in tree.body if not isinstance(s, ast.Pass)]
     if not body:
         return Kind.EMPTY
     words = all(isinstance(s, ast.Expr) and isinstance(s.value, ast.Name | ast.Constant) for s in body)
@@ -228,9 +233,7 @@ def _prompts(lines: list[_Line]) -> str:
 
 
 def _magics(lines: list[_Line]) -> list[tuple[int, str]]:
-    """Leave out lines that only IPython understands; of timed statements the statement stays."""
-    if _parses(lines):
-        return []
+    """Of a text that does not parse, leave out lines that only IPython understands; of timed statements the statement stays."""
     out = []
     for number, line in enumerate(lines, 1):
         found = MAGIC.match(line.text)

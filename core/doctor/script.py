@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import dis
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ from core.doctor.instrument import Prepare, Program, Refused, patched, trusted
 from core.doctor.leaks import leaks_of
 from core.doctor.locate import cell_places, frames_of, innermost, operands_of
 from core.doctor.loops import LoopWatch
+from core.doctor.no_values import needs_values
 from core.doctor.recorder import Output, Recorder, flush
 from core.doctor.refused import out_of_memory, refused
 from core.doctor.watch import Look, ScanWatch, guarded
@@ -48,16 +50,9 @@ type Measures = Mapping[int | str, Measure]
 ALL = (*engine.BEFORE_RUN, Stage.RUN)
 #: Stands for a rule among the problems of a run whose time was over before all rules had been asked.
 CONCLUSION = "conclusion"
+#: Stands there for the search for values that leaked out of a trace.
+LEAKS = "leaks"
 SCAN, NNX_SCAN = "jax.lax.scan", "flax.nnx.scan"
-#: What JAX raises where a traced value would have to be known.
-NEED_VALUES = (
-    jax.errors.ConcretizationTypeError,
-    jax.errors.TracerArrayConversionError,
-    jax.errors.TracerIntegerConversionError,
-    jax.errors.NonConcreteBooleanIndexError,
-)
-
-
 #: Rules about the sizes of a page: a script's are bounded by what a run may cost.
 NOT_OF_SCRIPTS = frozenset({"X601"})
 
@@ -108,6 +103,7 @@ def run_script(
     abstract: bool = False,
     output: int | None = None,
     budget: int | None = None,
+    proofs: bool = True,
 ) -> ScriptRun:
     """Run a script once and diagnose all that it did.
 
@@ -119,6 +115,7 @@ def run_script(
         abstract: run it under an outer trace, where nothing is computed and statements that need values are skipped.
         output: at most so many characters of what it prints are kept.
         budget: a scan that would compute more numbers than this is not run, and ends the script (X601).
+        proofs: whether the numbers of what is found are measured; those of `measures` are in any case.
 
     Raises:
         Refused: it holds what is not run here; nothing ran.
@@ -131,7 +128,7 @@ def run_script(
     record = recorder.record
     record.events, record.abstract = events, abstract
     recorder.abstract = printed.muted = abstract
-    watch = ScanWatch(recorder, events, chosen, measures or {}, budget)
+    watch = ScanWatch(recorder, events, chosen, measures or {}, budget, proofs=proofs)
     recorder.replace = {SCAN: watch.scan, NNX_SCAN: watch.nnx_scan(), **LoopWatch(recorder).replace}
     run = ScriptRun(record, watch.looks, problems=problems)
     program = prepare(source, recorder)
@@ -148,8 +145,11 @@ def run_script(
                 record.refused = refused(record.failure.span, record.failure.error)
                 record.stopped = record.stopped or out_of_memory(record.failure)
             try:
-                record.leaks = leaks_of(record)
-                _conclude(run, chosen, measures or {})
+                try:
+                    record.leaks = leaks_of(record)
+                except Exception as failed:  # noqa: BLE001  # containers of the script's own may do anything when read
+                    problems.append((LEAKS, failed))
+                _conclude(run, chosen, measures or {}, proofs=proofs)
             except TimeUp as alarm:  # the script itself is through: what was found so far stands
                 problems.append((CONCLUSION, RuntimeError(type(alarm).__name__)))
     run.program = program
@@ -188,7 +188,9 @@ def _execute(program: Program, recorder: Recorder, _: ScriptRun) -> BaseExceptio
     except TimeUp as alarm:
         recorder.record.stopped = _stopped(recorder, alarm)
         return None
-    except Exception as error:  # noqa: BLE001  # whatever a script raises is what we are here to explain
+    except BaseException as error:  # whatever a script raises is what we are here to explain
+        if not _its_own(error, recorder):
+            raise
         return error
     return None
 
@@ -207,8 +209,10 @@ def _abstractly(program: Program, recorder: Recorder, run: ScriptRun) -> BaseExc
             except TimeUp as alarm:
                 recorder.record.stopped = _stopped(recorder, alarm)
                 return
-            except Exception as error:  # noqa: BLE001
-                if not _needs_values(recorder, run, error):
+            except BaseException as error:
+                if not _its_own(error, recorder):
+                    raise
+                if not needs_values(recorder, error, skipped=bool(run.skipped)):
                     ended.append(error)
                     return
                 run.skipped.append(min(line for _, _, line in statement.co_lines() if line))
@@ -217,24 +221,23 @@ def _abstractly(program: Program, recorder: Recorder, run: ScriptRun) -> BaseExc
     return ended[0] if ended else None
 
 
+def _its_own(error: BaseException, recorder: Recorder) -> bool:
+    """Whether an exception is the script's: all of them are but a KeyboardInterrupt that no `raise` of it made."""
+    if not isinstance(error, KeyboardInterrupt):
+        return True
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    code = None if trace is None else trace.tb_frame.f_code
+    if trace is None or code is None or code.co_filename != recorder.source.filename:
+        return False
+    return dis.opname[code.co_code[trace.tb_lasti]] == "RAISE_VARARGS"
+
+
 def _stopped(recorder: Recorder, alarm: TimeUp) -> Stopped:
     """Where the script was when its time was over."""
     frames = frames_of(recorder.source, alarm)
     return Stopped(TIME, frames[-1].span if frames else None)
-
-
-def _needs_values(recorder: Recorder, run: ScriptRun, error: Exception) -> bool:
-    """Whether an exception of an abstract run comes of there being no values: a plain run would not raise it."""
-    if isinstance(error, NameError) and run.skipped:
-        return True
-    frame = innermost(error, recorder.source.filename)
-    frames = frames_of(recorder.source, error)
-    if not isinstance(error, NEED_VALUES) or frame is None or not frames:
-        return False
-    operands = operands_of(recorder.source, frames[-1].node, lambda node: recorder.latest(node, frame))
-    leaves = [leaf for operand in operands for leaf in jax.tree_util.tree_leaves(operand.value)]
-    tracers = [leaf for leaf in leaves if isinstance(leaf, jax.core.Tracer)]
-    return all(getattr(tracer, "_trace", None) is recorder.base for tracer in tracers)
 
 
 # --- what it raised -------------------------------------------------------------------------------------------------
@@ -261,7 +264,7 @@ def _failure(recorder: Recorder, watch: ScanWatch, error: BaseException) -> Fail
 # --- findings -------------------------------------------------------------------------------------------------------
 
 
-def _conclude(run: ScriptRun, rules: tuple[Rule, ...], measures: Measures) -> None:
+def _conclude(run: ScriptRun, rules: tuple[Rule, ...], measures: Measures, *, proofs: bool) -> None:
     """Diagnose the cells outside scans, then the script, which has nothing to add to what they explain."""
     record = run.record
     events = record.events
@@ -275,7 +278,7 @@ def _conclude(run: ScriptRun, rules: tuple[Rule, ...], measures: Measures) -> No
         if diagnosis is None:
             continue
         subject = diagnosis.facts.subject
-        for found in diagnosis.found:
+        for found in diagnosis.found if proofs else ():
             if found.finding.measure is not None:
                 run.numbers[found.key] = engine.number_of(found.finding.measure, subject)
         if name in measures:

@@ -30,10 +30,17 @@ class Beside:
 
 
 def shapes_by_line(record: ScriptRecord) -> dict[int, tuple[Beside, ...]]:
-    """Per line, in order. Of a line that ran several times the last recorded values; numbers and text are left out."""
+    """Per line, in order. Of a line that ran several times the last recorded values; numbers and text are left out.
+
+    To be asked for when the script has ended: it is worked out once for each record.
+    """
+    return record.once(_shapes)
+
+
+def _shapes(record: ScriptRecord) -> dict[int, tuple[Beside, ...]]:
     values = {seen.node: seen.value for seen in record.seen}
     out: dict[int, dict[str, str]] = {}
-    for node in ast.walk(record.source.tree):
+    for node in record.source.nodes(ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Return, *FUNCTIONS):
         for line, name, value in _shown(node, values, record):
             if _has_array(value):
                 out.setdefault(line, {})[name] = type_text(value)
@@ -99,6 +106,8 @@ def _value(node: ast.expr, values: dict[ast.expr, Any]) -> Any:
 def _has_array(value: Any) -> bool:
     if value is MISSING or isinstance(value, str | bytes | type):
         return False
+    if isinstance(value, jax.core.Tracer | jax.Array):
+        return True
     leaves = tree_util.tree_leaves(value)
     arrays = [leaf for leaf in leaves if isinstance(leaf, jax.Array | jax.core.Tracer | np.ndarray | np.generic)]
     return 0 < len(leaves) <= LEAVES and bool(arrays) and all(aval_of(leaf) is not None for leaf in leaves)

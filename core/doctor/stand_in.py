@@ -17,6 +17,7 @@ from core.contract.source import Source, parameters
 from core.doctor.answer import StandIn
 from core.doctor.check import Checkup
 from core.doctor.pen import apply_edits
+from core.sandbox.names import FILES, SPACES
 
 NO_MODULE = "`{name}` comes from `{module}`, which is not here."
 NO_FILE = "`{name}` is a file that is not here."
@@ -39,6 +40,7 @@ IMPORTS = {
     "optax": "import optax",
     "partial": "from functools import partial",
 }
+type Missing = ast.Import | ast.ImportFrom | ast.Call
 #: dtypes that may be asked for.
 DTYPES = ("float32", "bfloat16", "float16", "int32", "int8", "uint8", "bool")
 
@@ -50,6 +52,8 @@ def stand_ins_of(checkup: Checkup) -> tuple[StandIn, ...]:
     record = checkup.outcome.run.record
     source = record.source
     found = [*_refused(source, [span for span, _ in record.refused])]
+    if record.refused:  # one refusal ends a script: what else is missing would come one at a time
+        found += [one for node in _missing(source) for one in _offers(source, node)]
     failure = record.failure
     if failure is not None and isinstance(failure.error, NameError) and isinstance(failure.node, ast.Name):
         found.append(_unset(failure.node.id, failure.span))
@@ -67,20 +71,61 @@ def _unset(name: str, span: Span) -> StandIn:
 
 
 def _refused(source: Source, places: list[Span]) -> Iterator[StandIn]:
-    for place in places:
-        for node in ast.walk(source.tree):
-            if isinstance(node, ast.ImportFrom) and _at(source, node, place):
-                for alias in node.names:
-                    name = alias.asname or alias.name
-                    yield StandIn(name, source.span(node), fill(NO_MODULE, name=name, module=node.module or "."))
-            elif isinstance(node, ast.Import) and _at(source, node, place):
-                yield from _of_modules(source, node)
-            elif isinstance(node, ast.Call) and _at(source, node, place):
-                name = next(
-                    (a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)), ""
-                )
-                if name:
-                    yield StandIn(name, source.span(node), fill(NO_FILE, name=name))
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import | ast.ImportFrom | ast.Call) and any(_at(source, node, p) for p in places):
+            yield from _offers(source, node)
+
+
+def _offers(source: Source, node: Missing) -> Iterator[StandIn]:
+    """What can stand in for an import, or for a call that reads a file."""
+    if isinstance(node, ast.ImportFrom):
+        for alias in node.names:
+            name = alias.asname or alias.name
+            yield StandIn(name, source.span(node), fill(NO_MODULE, name=name, module=node.module or "."))
+    elif isinstance(node, ast.Import):
+        yield from _of_modules(source, node)
+    else:
+        texts = (a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str))
+        name = next(texts, "")
+        if name:
+            yield StandIn(name, source.span(node), fill(NO_FILE, name=name))
+
+
+def _missing(source: Source) -> Iterator[Missing]:
+    """Imports of what is not here, and calls for the contents of files, wherever they stand.
+
+    Not what the script itself is ready to do without (in a ``try``), and no call that gives nothing (``np.save``).
+    """
+    here = {space.name for space in SPACES}
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ImportFrom):
+            lost = node.level > 0 or (node.module not in here and node.module != "__future__")
+        elif isinstance(node, ast.Import):
+            lost = any(alias.name not in here for alias in node.names)
+        elif isinstance(node, ast.Call):
+            lost = _reads_file(source, node)
+        else:
+            continue
+        if lost and not _in_try(source, node):
+            yield node
+
+
+def _reads_file(source: Source, call: ast.Call) -> bool:
+    """Whether a call is of a function that is not here because there are no files, and something is done with its value."""
+    parent = source.parents.get(call)
+    if isinstance(parent, ast.Expr | ast.withitem):
+        return False
+    if isinstance(call.func, ast.Name) and call.func.id == "open":
+        return source.bound(call.func) is None and "open" not in source.imports
+    module, _, name = (source.dotted(call.func) or "").rpartition(".")
+    return any(space.name == module and space.denied.get(name) == FILES for space in SPACES)
+
+
+def _in_try(source: Source, node: ast.AST) -> bool:
+    here: ast.AST | None = node
+    while here is not None and not isinstance(here, ast.Try):
+        here = source.parents.get(here)
+    return here is not None
 
 
 def _at(source: Source, node: ast.stmt | ast.expr, place: Span) -> bool:

@@ -21,6 +21,9 @@ OBJECTS = 20_000
 #: NumPy arrays of at most this many bytes are copied.
 ARRAY_BYTES = 1 << 18
 
+#: What cannot change and leads nowhere: most of what there is.
+PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), types.BuiltinFunctionType})
+
 type Undo = Callable[[], None]
 
 
@@ -58,6 +61,8 @@ def _snapshot(roots: list[Any], filename: str) -> list[Undo]:
 
 def _note(obj: Any, filename: str) -> tuple[list[Undo], list[Any]]:
     """How to put one object back, and what it leads to."""
+    if type(obj) in PLAIN:
+        return [], []
     if isinstance(obj, dict):
         return [_mapping(obj, dict(obj))], list(obj.values())
     if isinstance(obj, list | deque):

@@ -73,6 +73,8 @@ class ScanWatch:
         rules: tuple[Rule, ...],
         measures: Mapping[int | str, Measure],
         budget: int | None = None,
+        *,
+        proofs: bool = True,
     ) -> None:
         self.real: Callable[..., Any] = jax.lax.scan
         self.looks: list[Look] = []
@@ -83,6 +85,7 @@ class ScanWatch:
         self._rules = rules
         self._measures = measures
         self._budget = budget
+        self._proofs = proofs
         self._kept = 0
         self._checked: dict[Any, tuple[int, int]] = {}
         self._wrapped: dict[int, tuple[Any, Any]] = {}
@@ -124,7 +127,11 @@ class ScanWatch:
         self.looks.append(look)
         self._afford(site, look)
         if not _clean(look) or not recorder.valued or not self._small_enough(site.facts):
-            out = self._run(site, site.index, plain)
+            try:
+                out = self._run(site, site.index, plain)
+            except Exception:  # one step of it may still be taken, to prove what JAX says nothing of
+                self._measure(site, look)
+                raise
         elif given["unroll"] == 1 and type(given["unroll"]) is int:
             final, (ys, carries) = self._run(site, site.index, lambda: plain(self._stacking(given["step"])))
             out = final, ys
@@ -288,7 +295,7 @@ class ScanWatch:
 
     def _measure(self, site: ScanSite, look: Look) -> None:
         """The numbers of the findings that can be proved, and those asked for, while the step's globals are as they were."""
-        found = [f for f in look.diagnosis.found if f.finding.measure is not None]
+        found = [f for f in look.diagnosis.found if self._proofs and f.finding.measure is not None]
         asked = self._measures.get(site.index)
         if not self._recorder.valued or (not found and asked is None):
             return

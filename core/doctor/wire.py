@@ -28,6 +28,8 @@ DTYPES = frozenset(
 )
 #: Items of any one list, characters of any one text, numbers of any one array that are read.
 ITEMS, TEXT, NUMBERS = 20_000, 1_000_000, 1 << 22
+#: Where an array's bytes are, in base64; as many as its shape and dtype say.
+BYTES = "bytes"
 
 
 class Unreadable(ValueError):
@@ -39,7 +41,7 @@ class Unreadable(ValueError):
 
 def to_wire(answer: Answer) -> dict[str, Any]:
     """The answer as what `json.dumps` takes (NaN and infinities are strings)."""
-    return {
+    sent: dict[str, Any] = _sendable({
         "wish": str(answer.wish),
         "kind": str(answer.kind),
         "script": answer.script,
@@ -51,6 +53,7 @@ def to_wire(answer: Answer) -> dict[str, Any]:
         "notes": list(answer.notes),
         "sources": [list(texts) for texts in answer.sources],
         "fixed": answer.fixed,
+        "cut": answer.cut,
         "together": answer.together,
         "shapes": [[s.line, s.name, s.type] for s in answer.shapes],
         "scans": [_panel(panel) for panel in answer.scans],
@@ -62,7 +65,20 @@ def to_wire(answer: Answer) -> dict[str, Any]:
         "x64": answer.x64,
         "issue": answer.issue,
         "milliseconds": answer.milliseconds,
-    }
+    })  # fmt: skip
+    return sent
+
+
+def _sendable(value: Any) -> Any:
+    """The same, no text longer than is read, and ``?`` for half a surrogate pair: no browser can be sent one."""
+    if isinstance(value, str):
+        text = value if len(value) <= TEXT else value[: TEXT - 1] + "…"
+        return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_sendable(v) for v in value]
+    if isinstance(value, dict):
+        return {_sendable(k): v if k == BYTES else _sendable(v) for k, v in value.items()}
+    return value
 
 
 def _span(place: Place | None) -> list[int] | None:
@@ -145,7 +161,7 @@ def _series(series: Series) -> dict[str, Any]:
         "leaf": _leaf(LeafType(series.path, series.type.aval, series.type.kind)),
         "dtype": values.dtype.name,
         "shape": list(values.shape),
-        "bytes": base64.b64encode(little.tobytes()).decode("ascii"),
+        BYTES: base64.b64encode(little.tobytes()).decode("ascii"),
     }
 
 
@@ -192,6 +208,15 @@ class _Read:
     def number(self, name: str) -> float:
         return _real(self._data[name])
 
+    def packed(self, name: str, size: int) -> bytes:
+        value = self._data[name]
+        if not isinstance(value, str) or len(value) != 4 * -(-size // 3):
+            raise TypeError
+        try:
+            return base64.b64decode(value, validate=True)
+        except binascii.Error:
+            raise ValueError from None
+
     def list[T](self, name: str, one: Callable[[Any], T]) -> tuple[T, ...]:
         return _list(self._data[name], one)
 
@@ -212,6 +237,8 @@ class _Read:
 def _text(value: object) -> str:
     if not isinstance(value, str) or len(value) > TEXT:
         raise TypeError
+    if not value.isascii():
+        value.encode()  # half a surrogate pair is no text
     return value
 
 
@@ -264,6 +291,7 @@ def _answer(data: _Read) -> Answer:
         notes=data.list("notes", _text),
         sources=data.list("sources", _texts),
         fixed=data.flag("fixed"),
+        cut=data.flag("cut"),
         together=data.maybe_text("together"),
         shapes=data.list("shapes", _read_shape),
         scans=data.list("scans", _read_panel),
@@ -408,10 +436,7 @@ def _read_series(value: object) -> Series:
     count = math.prod(shape)
     if dtype not in DTYPES or not shape or len(shape) > 32 or min(shape) < 0 or count > NUMBERS:
         raise ValueError
-    try:
-        raw = base64.b64decode(data.text("bytes"), validate=True)
-    except binascii.Error:
-        raise ValueError from None
+    raw = data.packed(BYTES, count * np.dtype(dtype).itemsize)
     values = np.frombuffer(raw, np.dtype(dtype).newbyteorder("<")).reshape(shape).astype(dtype)
     leaf = data.maybe("leaf", _read_leaf)
     if leaf is None:

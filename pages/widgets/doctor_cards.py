@@ -20,6 +20,7 @@ from pages.widgets.frame import section
 
 FIXES_COMING = "Fixes are being tried: each is applied and the whole check run again before it is shown."
 FIXES_BROKEN_OFF = "There was no time to try its fixes; Run tries again."
+FIXES_CUT = "There was no time to try all of its fixes; Run tries again."
 FIXES_ON_RUN = "Run tries fixes, and measures on your numbers."
 RAISED_TITLE = "It raised {type}, which no rule explains"
 UNREADABLE_TITLE = "Python cannot read this"
@@ -61,7 +62,11 @@ def cards(state: DoctorState, look: Look, now: Shown) -> None:
 
 
 def _waiting(look: Look) -> str:
-    if look.answer is None or look.answer.fixed:
+    if look.answer is None:
+        return ""
+    if look.answer.cut:
+        return fill(FIXES_CUT)
+    if look.answer.fixed:
         return ""
     if look.unfixed:
         return fill(FIXES_BROKEN_OFF)

@@ -232,16 +232,11 @@ def _finished(job: Job, seconds: float) -> bool:
 
 
 def _keep(example: Example, answer: Answer | None) -> None:
-    """An example's last answer for everybody: unless there may have been no time for all of its fixes."""
+    """An example's last answer for everybody: unless there was no time for all of its fixes."""
     if answer is None:
         prepared().end(example.name, None)
     elif answer.wish is Wish.FIXES or not answer.report.violations:
-        whole = answer.milliseconds < _HURRIED * LIMITS["worker_seconds"].value * 1000
-        prepared().end(example.name, answer if whole else None)
-
-
-#: The part of a worker's time beyond which its answer may lack something.
-_HURRIED = 0.7
+        prepared().end(example.name, None if answer.cut else answer)
 
 
 def _as_timed(answer: Answer, job: Job) -> Answer:

@@ -35,8 +35,9 @@ from core.base.violation import Severity
 from core.contract import repairs_cell, trees
 from core.contract.batches import size
 from core.contract.cell_proof import input_leaf, neighbour_by_carry, neighbour_by_input
-from core.contract.cells import CellUse, arrayed, carry_place, cell_because, first_of_each
+from core.contract.cells import CellUse, arrayed, carry_place, cell_because, first_of_each, place_of
 from core.contract.facts import Facts, ScanFacts
+from core.contract.record import StepEvent
 from core.contract.rule import Finding, Jax, Measure, Repair, Rule, Stage
 from core.contract.subject import CellTrial
 from core.contract.trace import StepTrace
@@ -85,7 +86,7 @@ def _one_array(facts: Facts, use: CellUse) -> Iterator[Finding]:
     names = {"path": use.path, "got": aval, "cell": use.cell_name}
     rows = aval.shape[:1] == (2,)
     right = rows and use.batch is not None and _fits(aval.shape[1:], use)
-    repairs = (repairs_cell.pair_of_halves(use.path),) if right else _as_pair(use, aval)
+    repairs = (repairs_cell.pair_of_halves(use.path),) if right else _as_pair(facts, use, aval)
     if (use.event.error is not None and not _unpacks(aval, use)) or _refused(facts, use):
         yield _finding(facts, use, fill(ARRAY, **names), Severity.ERROR, repairs)
     elif right:
@@ -111,11 +112,31 @@ def _fits(shape: tuple[int, ...], use: CellUse) -> bool:
     return shape[-1:] == (use.hidden,) and [n for n in shape[:-1] if n != 1] == [n for n in batch if n != 1]
 
 
-def _as_pair(use: CellUse, aval: Aval) -> tuple[Repair, ...]:
-    """An array of h's own shape becomes h; whatever else it is, the initialised carry takes its place."""
+def _as_pair(facts: Facts, use: CellUse, aval: Aval) -> tuple[Repair, ...]:
+    """An array of h's own shape becomes h; whatever else it is, the initialised carry takes its place.
+
+    Not in a step that carries it: initialised at every step it would forget what the steps before it did.
+    """
     fits = use.batch is None or aval.shape == (*use.batch, use.hidden)
+    came = _came_back(facts, use) if fits else None
+    through = () if came is None else (repairs_cell.carry_through(use.path, place_of(facts, came, "carry")),)
     mended = (repairs_cell.pair_of_one(use.path),) if fits else ()
-    return (*mended, repairs_cell.from_initialize_carry())
+    afresh = () if use.slot and isinstance(facts, ScanFacts) else (repairs_cell.from_initialize_carry(),)
+    return (*through, *mended, *afresh)
+
+
+def _came_back(facts: Facts, use: CellUse) -> StepEvent | None:
+    """The step of a cell whose h the scan's step returns for this array; this one where it raised before it returned."""
+    if not use.slot or not isinstance(facts, ScanFacts):
+        return None
+    if not isinstance(facts.trace, StepTrace) or facts.trace.pair is None:
+        return use.event if use.event.error is not None else None
+    try:
+        after = trees.find(facts.trace.pair[0], "carry", use.path)
+    except KeyError:
+        return None
+    steps = (event for event in facts.cells.steps if event.error is None and event.carry is use.event.carry)
+    return next((event for event in steps if event.result[1] is after), None)
 
 
 def _two(facts: Facts, use: CellUse) -> Iterator[Finding]:

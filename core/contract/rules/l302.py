@@ -1,7 +1,7 @@
 """c and h change places: (h, c) where the cell takes (c, h).
 
-**What.** What left a cell as c comes back to it as h, and h as c: in the carry that a step returns, in init, or
-between two calls. Both have the same shape and dtype, so nothing is raised. A carry that is kept as (h, c) throughout
+**What.** What left a cell as c comes back to it as h, and h as c: in the carry that a step returns, in init, between
+two calls, or from an encoder to its decoder. Both have the same shape and dtype, so nothing is raised. A carry that is kept as (h, c) throughout
 and turned round before each call is legal, and is no finding.
 
 **Why.** The first part is the cell state, which is unbounded and is only ever scaled and added to; the second is the
@@ -26,6 +26,7 @@ Source: flax.nnx.LSTMCell.__call__, "c, h = carry" and "return (new_c, new_h), n
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -36,13 +37,15 @@ from jax import lax
 
 from core.base.places import Because, Place
 from core.base.text import fill
-from core.base.violation import Severity
+from core.base.violation import Severity, TextEdit
 from core.contract import repairs_cell, trees
 from core.contract.cell_proof import again, concrete_step, farthest
 from core.contract.cells import CellUse, carries_before, carry_place, cell_uses, given_value, place_of
 from core.contract.facts import Facts, ScanFacts, facts_of, run_trial
+from core.contract.handed_on import Handed, Moved, handed_on, number_of
 from core.contract.record import CarryEvent, StepEvent
 from core.contract.rule import Finding, Jax, Measure, Repair, Rule, Stage
+from core.contract.script_facts import ScriptFacts
 from core.contract.subject import CellTrial, ScanCall, Subject
 from core.contract.trace import StepTrace
 
@@ -54,12 +57,14 @@ SAME = "{path} is (h, c) where {cell} takes (c, h). Both hold the same numbers, 
 BECAUSE = "(c, h) comes from here"
 TAKEN = "the cell takes (c, h) here"
 CLAIM_SCAN = "The final carry, compared with the same scan where c stays c and h stays h: largest difference."
+CLAIM_HANDED = "The result, compared with the same call on (c, h): largest difference."
 CLAIM_STEP = "h after this step, compared with the same step on (c, h): largest difference."
 WHY = (
     "The first part of the carry is the cell state c, scaled and added to; the second is the hidden state h, which "
     "goes through the recurrent weights. The cell tells them apart by their order alone."
 )
 INITIALIZE = "initialize_carry"
+BEFORE = "the {cell} before it"
 CELL = "the cell"
 
 
@@ -76,8 +81,12 @@ class Swap:
     path: str = ""
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: Facts | ScriptFacts) -> Iterator[Finding]:
     """One finding for each place where c and h are exchanged."""
+    if isinstance(facts, ScriptFacts):
+        for handed in handed_on(facts):
+            yield _handed(facts, handed)
+        return
     for swap in _swaps(facts):
         measure = None
         if not swap.same:
@@ -161,6 +170,36 @@ def _returned(facts: ScanFacts, uses: list[CellUse]) -> Iterator[Swap]:
                 return
 
 
+def _handed(facts: ScriptFacts, one: Handed) -> Finding:
+    """What a scan, a layer or a function made goes on as another's carry."""
+    edits: tuple[TextEdit, ...] = ()
+    if isinstance(one.node, ast.Tuple | ast.List) and len(one.node.elts) == 2:
+        first, second = one.node.elts
+        texts = [facts.source.text_of(part) for part in (first, second)]
+        edits = TextEdit(facts.span(first), texts[1]), TextEdit(facts.span(second), texts[0])
+    because = None if one.pair.node is None else Because(facts.span(one.pair.node), BECAUSE)
+    taker = one.taker
+    return Finding(
+        message=fill(GIVEN, path=one.path, cell=one.cell, source=fill(BEFORE, cell=one.pair.cell)),
+        place=facts.span(one.node) if one.node is not None else _at(facts, taker),
+        because=because,
+        repairs=(facts.rewrites(repairs_cell.TITLE_SWAP, *edits, path=one.path),) if edits else (),
+        measure=Measure(
+            CLAIM_STEP if isinstance(taker, StepEvent) else CLAIM_HANDED, Moved(number_of(facts, one), type(taker))
+        ),
+        severity=Severity.WARNING,
+        silent=True,
+        path=one.path,
+    )
+
+
+def _at(facts: ScriptFacts, taker: Any) -> Place | None:
+    """Where the call is that takes a pair which the text does not show."""
+    if isinstance(taker, StepEvent):
+        return taker.site.find("call") if taker.site is not None else None
+    return None if taker.node is None else facts.span(taker.node)
+
+
 def _equal(c: Any, h: Any) -> bool:
     """Whether both hold the same numbers; traced ones are not known to."""
     if isinstance(c, jax.core.Tracer) or isinstance(h, jax.core.Tracer):
@@ -204,5 +243,5 @@ RULE = Rule(
     stage=Stage.TRACE,
     why=WHY,
     check=check,
-    on=frozenset({"cell", "scan", "log"}),
+    on=frozenset({"cell", "scan", "log", "script"}),
 )

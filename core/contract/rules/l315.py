@@ -80,9 +80,9 @@ def check(facts: ScriptFacts) -> Iterator[Finding]:
 
 
 def _old_imports(facts: ScriptFacts) -> Iterator[Finding]:
-    for node in ast.walk(facts.source.tree):
+    for node in facts.nodes(ast.Import, ast.ImportFrom):
         text = _new_import(node) if isinstance(node, ast.Import | ast.ImportFrom) else None
-        if text is not None and isinstance(node, ast.stmt):
+        if text is not None:
             yield Finding(
                 message=fill(OLD),
                 place=facts.span(node),

@@ -74,6 +74,8 @@ UNNAMED = (
 )
 WHY = "A scan takes the first of the two for the new carry and stacks the second into ys; it does not look at their names."
 BECAUSE = "init set {expected} here"
+#: Parts of names that say only which of two states is meant.
+WHICH = frozenset({"new", "next", "nxt", "updated", "prev", "previous", "old", "last", "t", "tm1", "tp1"})
 TITLE = "Return the new carry first, y second"
 CLAIM = "Init was moved by 1; this is by how much the final carry moved (expected: with the pair in the other order)."
 
@@ -160,7 +162,10 @@ def _exchangeable(trace: StepTrace, made: Parts) -> bool:
 
 
 def _named_so(facts: ScriptFacts, step: Function, pair: ast.Tuple) -> bool:
-    """Whether the second part goes by the names of the carry, assigned anew in the step, and the first does not."""
+    """Whether the second part goes by the names of the carry, assigned anew in the step, and the first does not.
+
+    ``new_state``, ``h_next`` and ``h1`` are names of a carry that is called ``state`` and ``h``.
+    """
     one, two = (_names(part) for part in pair.elts)
     carried, anew = _carry_names(facts, step)
     return bool(two and two <= carried and two & anew) and not one & anew and not (one and one <= carried)
@@ -195,7 +200,15 @@ def _carry_names(facts: ScriptFacts, step: Function) -> tuple[frozenset[str], fr
         for node in source.within(step)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node not in inside
     }
+    stems = {_stem(name) for name in carried} - {""}
+    carried |= {name for name in stored if _stem(name) in stems}
     return frozenset(carried), frozenset(carried & stored)
+
+
+def _stem(name: str) -> str:
+    """A name without what says which of two states it is: ``h`` of ``new_h``, ``h_next``, ``prev_h``, ``h_t``, ``h1``."""
+    parts = [part for part in name.lower().rstrip("0123456789").split("_") if part]
+    return "_".join(part for part in parts if part not in WHICH)
 
 
 def _swap(facts: ScriptFacts, pair: ast.Tuple) -> Repair:

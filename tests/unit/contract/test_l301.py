@@ -212,6 +212,39 @@ def test_a_scan_that_keeps_only_h_is_silent() -> None:
     assert violation.proof.before == pytest.approx(float(by_hand), rel=1e-3)
 
 
+@pytest.mark.parametrize("cell", PAIR_CELLS)
+@pytest.mark.parametrize("batch", [2, 3])
+def test_the_pair_is_carried_through_such_a_step(cell: type, batch: int) -> None:
+    made = built(cell)
+
+    def step(state: Any, x: Any) -> Any:
+        h, n = state
+        _, out = made(h, x)
+        return (out, n + 1), out
+
+    h, xs = some(batch, 4), some(5, batch, 3)
+    call = ScanCall(step, (h, 0), xs)
+    violation = next(v for v in check(call).violations if v.code == "L301")
+    assert [fix.title for fix in violation.fixes] == ["Carry (c, h) through the step"]
+    assert violation.proof is None or violation.proof.after == 0
+    (last, n), ys = run(mended(call, "L301", "carry_through"))
+    right = run(ScanCall(lambda c, x: made(c, x), (jnp.zeros_like(h), h), xs))
+    np.testing.assert_allclose(ys, right[1], rtol=1e-6)
+    np.testing.assert_allclose(last[0], right[0][0], rtol=1e-6)
+    assert int(n) == 5
+
+
+def test_another_array_in_its_place_is_not_carried_through() -> None:
+    cell = built()
+
+    def step(h: Any, x: Any) -> Any:
+        _, out = cell(h, x)
+        return jnp.tanh(out), out
+
+    violation = silent(ScanCall(step, some(2, 4), XS), "L301")
+    assert violation.fixes == ()
+
+
 def test_the_counter_beside_it_is_another_fault() -> None:
     cell = built()
 

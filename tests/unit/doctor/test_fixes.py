@@ -16,7 +16,7 @@ from core.contract.rule import all_rules
 from core.doctor import fixes
 from core.doctor.check import Checkup, check_script
 from core.doctor.edits import Desk, Edits
-from core.doctor.fixes import Spots, difference, removes
+from core.doctor.fixes import Spots, difference, removes, skips
 from core.doctor.pen import apply_edits, merged
 from core.doctor.report import as_json
 
@@ -27,6 +27,9 @@ FAULTY = [r["source"] for r in REPORTS if KNOWN & set(r["expect"]["codes"]) and 
     "import jax.numpy as jnp\nfrom flax import nnx\ncell = nnx.LSTMCell(3, 4, rngs=nnx.Rngs(0))\n"
     "carry, y = cell(jnp.ones((2, 4)), jnp.ones((2, 3)))\n",
 ]
+
+#: Those that JAX says nothing about: a fix has no exception to silence there, only the finding.
+SILENT = {r["id"]: r["source"] for r in REPORTS if KNOWN & set(r["expect"]["codes"]) and r["silent"]}
 
 
 def whole_lines(desk: Desk, first: int, last: int, text: str) -> TextEdit:
@@ -128,6 +131,18 @@ def test_a_sabotaged_fixer_never_reaches_the_report(
     assert checkup.together is None
 
 
+@pytest.mark.parametrize("saboteur", [same, deletes, comments, passes_over, never_runs, leaves_early])
+@pytest.mark.parametrize("name", SILENT)
+def test_a_sabotaged_fixer_never_reaches_a_silent_fault(
+    saboteur: Callable[[Desk], Iterator[Edits]], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fixes, "candidates", saboteur)
+    checkup = check_script(SILENT[name])
+    assert checkup.report.violations
+    assert not any(violation.fixes for violation in checkup.report.violations), checkup.sources
+    assert checkup.together is None
+
+
 def test_the_same_scripts_do_get_fixes() -> None:
     """The control: without sabotage the very same scripts are fixed."""
     got = [any(check_script(source).sources) for source in FAULTY]
@@ -191,6 +206,24 @@ def test_what_counts_as_taking_away(after: str, is_removal: bool) -> None:
     assert removes("x = 1\ny = 2\n", after) is is_removal
 
 
+@pytest.mark.parametrize(
+    ("after", "is_skip"),
+    [
+        ("x = 1\nif x: y = 2\n", False),
+        ("x = 1\nif False: y = 2\n", True),
+        ("x = 1\nwhile not True: y = 2\n", True),
+        ("x = 1\ny = 2 if 0 else 3\n", True),
+        ("x = 1\ny = 2 if x else 3\n", False),
+        ("raise SystemExit\nx = 1\ny = 2\n", True),
+        ("import sys\nx = 1\nsys.exit()\ny = 2\n", True),
+        ("x = 1\nquit()\ny = 2\n", True),
+        ("x = 1\nraise ValueError\ny = 2\n", True),
+    ],
+)
+def test_what_counts_as_a_way_past_statements(after: str, is_skip: bool) -> None:
+    assert skips("x = 1\ny = 2\n", after) is is_skip
+
+
 def edit(line: int, col: int, end_line: int, end_col: int, text: str) -> TextEdit:
     return TextEdit(Span(line, col, end_line, end_col), text)
 
@@ -236,3 +269,58 @@ def test_two_lists_of_edits_with_the_same_text_are_run_once(monkeypatch: pytest.
     monkeypatch.setattr(check, "run_once", lambda s, *a, **k: (runs.append(s.text), once(s, *a, **k))[1])
     check_script(source)
     assert len(runs) == len(set(runs))
+
+
+FLOATS = "import jax, jax.numpy as jnp\ndef step(c, x):\n    return c + x, c\njax.lax.scan(step, jnp.int32(0), jnp.ones(3))\n"
+
+
+def test_a_rule_that_failed_in_the_edited_script_does_not_make_its_fault_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    from core.doctor import check
+
+    once = check.run_once
+
+    def failing(source: Any, *args: Any, **kwargs: Any) -> Any:
+        outcome = once(source, *args, **kwargs)
+        if source.text != FLOATS:
+            outcome.run.problems.append(("S104", RuntimeError()))
+        return outcome
+
+    assert check_script(FLOATS).sources[0]
+    monkeypatch.setattr(check, "run_once", failing)
+    assert check_script(FLOATS).sources[0] == []
+
+
+def test_an_edited_script_whose_rules_were_not_all_asked_is_no_fix(monkeypatch: pytest.MonkeyPatch) -> None:
+    from core.doctor import check
+    from core.doctor.script import CONCLUSION
+
+    once = check.run_once
+
+    def hurried(source: Any, *args: Any, **kwargs: Any) -> Any:
+        outcome = once(source, *args, **kwargs)
+        if source.text != FLOATS:
+            outcome.run.problems.append((CONCLUSION, RuntimeError()))
+        return outcome
+
+    assert not check_script(FLOATS).cut
+    monkeypatch.setattr(check, "run_once", hurried)
+    checkup = check_script(FLOATS)
+    assert checkup.cut
+    assert checkup.sources == [[]]
+
+
+def test_only_what_is_shown_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proof of a fault is measured on the script as it stands and on its first fix; nothing else of an edited one is."""
+    from core.contract import engine
+
+    measured: list[str] = []
+    number = engine.number_of
+    monkeypatch.setattr(engine, "number_of", lambda m, s: (measured.append(m.claim), number(m, s))[1])
+    checkup = check_script(
+        "import jax, jax.numpy as jnp\nfrom flax import nnx\ncell = nnx.LSTMCell(3, 4, rngs=nnx.Rngs(0))\n"
+        "def step(state, x):\n    h, n = state\n    _, out = cell(h, x)\n    return (out, n + 0.5), out\n"
+        "init = (jnp.zeros((2, 4)), jnp.int32(0))\nfinal, ys = jax.lax.scan(step, init, jnp.ones((7, 2, 3)))\n"
+    )
+    assert {v.code for v in checkup.report.violations} == {"S104", "L301"}
+    assert checkup.together is not None
+    assert len(measured) == 2

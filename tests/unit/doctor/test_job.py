@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from core.base.outcome import Outcome
-from core.doctor import job
+from core.doctor import check, job
 from core.doctor.answer import LINK, Request, Wish
 from core.doctor.wire import from_wire
+from core.sandbox.timeup import TimeUp
 
 LSTM = """import jax
 import jax.numpy as jnp
@@ -161,3 +162,46 @@ def test_a_script_that_is_too_long_is_not_read_whatever_is_in_it(desk):
     assert answer.report.outcome is Outcome.LIMIT
     assert "30,000" in answer.report.violations[0].message
     assert ask(desk, Wish.CHECK, "# " + "x" * 19_000 + "\nprint(1)\n").stdout == "1\n"
+
+
+MANY = """import jax, jax.numpy as jnp
+def step(carry, x):
+    a, b = carry
+    return (a + x, b + x), a
+f, ys = jax.lax.scan(step, (jnp.int32(0), jnp.int32(0)), jnp.ones(4))
+"""
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_that_the_alarm_cut_the_fixes_short_is_said(desk, monkeypatch, after):
+    ask(desk, Wish.CHECK, MANY)
+    runs, once = [], check.run_once
+
+    def hurried(*args, **kwargs):
+        runs.append(args)
+        if len(runs) > after:
+            raise TimeUp
+        return once(*args, **kwargs)
+
+    monkeypatch.setattr(check, "run_once", hurried)
+    answer = ask(desk, Wish.FIXES, MANY)
+    assert answer.fixed
+    assert answer.cut
+    assert sum(len(v.fixes) for v in answer.report.violations) == after
+    assert len(answer.report.violations) == 2
+    monkeypatch.undo()
+    whole = ask(desk, Wish.FIXES, MANY)
+    assert not whole.cut
+    assert all(v.fixes for v in whole.report.violations)
+
+
+def test_an_alarm_in_our_own_part_of_the_fixes_is_a_cut_too(desk, monkeypatch):
+    def late(_):
+        raise TimeUp
+
+    ask(desk, Wish.CHECK, MANY)
+    monkeypatch.setattr(job, "with_fixes", late)
+    answer = ask(desk, Wish.FIXES, MANY)
+    assert answer.cut
+    assert not answer.fixed
+    assert not ask(desk, Wish.CHECK, MANY).cut

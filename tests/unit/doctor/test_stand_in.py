@@ -80,3 +80,35 @@ def test_another_dtype_or_shape_is_refused():
     for shape, dtype in (((2,), "object"), ((-1,), "float32")):
         with pytest.raises(ValueError):
             apply(checkup.given.script, offer, shape, dtype, 0)
+
+
+def test_several_things_that_are_missing_are_offered_at_once():
+    text = (
+        "import jax\nfrom mydata import xs, other\nimport numpy as np\nimport pandas as pd\n"
+        "w = np.load('w.npy')\nv = np.loadtxt('v.txt')\nd = pd.read_csv('a.csv').values\n" + SCAN
+    )
+    offers = stand_ins_of(checked(text))
+    assert [one.name for one in offers] == ["xs", "other", "w.npy", "v.txt", "pd.read_csv('a.csv').values"]
+    assert [one.span.line for one in offers] == [2, 2, 5, 6, 7]
+    text, checkup = mended(text)
+    assert checkup.report.outcome is Outcome.OK, (text, checkup.report)
+
+
+def test_another_name_for_a_function_that_reads_files_is_seen_through():
+    text = "from numpy import load as fetch\nimport jax.numpy as jnp\nimport torch\na = jnp.load('a.npy')\nb = torch.load('b.pt')\n"
+    names = [one.name for one in stand_ins_of(checked(text))]
+    assert names == ["fetch", "a.npy", "torch.load('b.pt')"]
+
+
+def test_what_a_script_can_do_without_is_not_offered():
+    text = (
+        "import numpy as np\ntry:\n    from fast import step\nexcept ImportError:\n    step = None\n"
+        "x = np.load('x.npy')\nnp.save('y.npy', x)\nclass Box:\n    def load(self, name):\n        return name\n"
+        "box = Box()\ny = box.load('z.npy')\n"
+    )
+    assert [one.name for one in stand_ins_of(checked(text))] == ["x.npy"]
+
+
+def test_a_script_that_ends_for_another_reason_gets_no_offers():
+    text = "import numpy as np\nx = np.ones(3) + np.ones(4)\ny = np.load('y.npy')\n"
+    assert stand_ins_of(checked(text)) == ()

@@ -39,6 +39,14 @@ def test_an_answer_comes_back_the_same(sent):
         p.result.carries[0].values.tolist() for p in answer.scans if p.result
     ]
     assert answer.sources[0]
+    assert not answer.cut
+
+
+def test_that_fixes_were_cut_short_is_told_and_must_be_told(sent):
+    assert from_wire(sent | {"cut": True}).cut
+    for wrong in ({k: v for k, v in sent.items() if k != "cut"}, sent | {"cut": 1}, sent | {"cut": None}):
+        with pytest.raises(Unreadable):
+            from_wire(wrong)
 
 
 def leaves(value, path=()):
