@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.contract.feeding import only_feeds
 from core.contract.masks import Numbers, holes, numbers
 from core.contract.script_facts import ScriptFacts
 from core.contract.unused import Dead, is_dead, named
@@ -37,22 +38,34 @@ class Unused:
     sure: bool
 
 
-def unused(facts: ScriptFacts, batch: int, steps: int, inputs: Numbers | None) -> Unused | None:
-    """The likeliest array of that kind for a sequence; `inputs` are its numbers ``(B, T, …)`` where they are known."""
-    found = [u for one in named(facts) for u in _as_padding(facts, one, batch, steps, inputs)]
+def unused(
+    facts: ScriptFacts, batch: int, steps: int, inputs: Numbers | None, given: ast.expr | None = None
+) -> Unused | None:
+    """The likeliest array of that kind for a sequence.
+
+    Args:
+        facts: of the script.
+        batch: B.
+        steps: T.
+        inputs: the sequence's numbers ``(B, T, …)``, where they are known.
+        given: the expression that stands for it: to make it is no use of lengths.
+    """
+    found = [u for one in named(facts) for u in _as_padding(facts, one, batch, steps, inputs, given)]
     return max(found, key=lambda u: (u.sure, u.axis is None), default=None)
 
 
-def _as_padding(facts: ScriptFacts, dead: Dead, batch: int, steps: int, inputs: Numbers | None) -> Iterator[Unused]:
+def _as_padding(
+    facts: ScriptFacts, dead: Dead, batch: int, steps: int, inputs: Numbers | None, given: ast.expr | None
+) -> Iterator[Unused]:
     array = _array(facts, dead.value)
     if array is None or array.size == 0:
         return
     if array.shape == (batch,) and array.dtype.kind in "iu":
         if array.min() < 0 or array.max() > steps or array.min() == steps:
             return
-        if not is_dead(facts, dead):
-            return
         rows = np.arange(steps) < array[:, None]
+        if not is_dead(facts, dead) and not _fed(facts, dead, given, inputs, rows):
+            return
         sure = padded(inputs, rows) or _says(dead, SAYS_LENGTHS)
         if sure or array.max() == steps:
             yield Unused(dead, rows, array, None, sure)
@@ -60,12 +73,17 @@ def _as_padding(facts: ScriptFacts, dead: Dead, batch: int, steps: int, inputs: 
         axis = 1 if array.shape == (batch, steps) else 0
         if not np.isin(array, (0, 1)).all() or array.all() or not array.any():
             return
-        if not is_dead(facts, dead):
-            return
         rows = np.moveaxis(array.astype(bool), axis, 1)
+        if not is_dead(facts, dead) and not _fed(facts, dead, given, inputs, rows):
+            return
         prefix = not holes(rows, 1) and bool(rows[:, 0].all())
         if array.dtype == bool or (prefix and (padded(inputs, rows) or _says(dead, SAYS_MASK))):
             yield Unused(dead, rows, array, axis, sure=True)
+
+
+def _fed(facts: ScriptFacts, dead: Dead, given: ast.expr | None, inputs: Numbers | None, rows: Numbers) -> bool:
+    """Whether it only went into making the sequence, which is padded just where it says."""
+    return given is not None and padded(inputs, rows) and only_feeds(facts, dead.scope, dead.name, given)
 
 
 def _array(facts: ScriptFacts, node: ast.expr) -> Numbers | None:

@@ -65,7 +65,7 @@ def _parameters(facts: ScriptFacts) -> Iterator[Dead]:
         if function is None:
             continue
         for argument in (*call.node.args, *(k.value for k in call.node.keywords)):
-            name = None if isinstance(argument, ast.Starred) else _parameter(call, function, argument)
+            name = None if isinstance(argument, ast.Starred) else parameter(call, function, argument)
             if name is not None and (function, name) not in known:
                 known.add((function, name))
                 yield Dead(name, argument, function)
@@ -76,10 +76,11 @@ def _used(facts: ScriptFacts, dead: Dead, scope: ast.AST, name: str, depth: int)
     dead.known_as.append((scope, name))
     if depth == 0:
         return True
-    return any(_use_of(facts, dead, load, depth) for load in _loads(facts, scope, name))
+    return any(_use_of(facts, dead, load, depth) for load in loads(facts, scope, name))
 
 
-def _loads(facts: ScriptFacts, scope: ast.AST, name: str) -> Iterator[ast.Name]:
+def loads(facts: ScriptFacts, scope: ast.AST, name: str) -> Iterator[ast.Name]:
+    """Where a name of a scope is read."""
     for node in ast.walk(scope):
         if not isinstance(node, ast.Name) or node.id != name or not isinstance(node.ctx, ast.Load):
             continue
@@ -98,7 +99,7 @@ def _between(facts: ScriptFacts, node: ast.AST, scope: ast.AST) -> Iterator[Func
 def _use_of(facts: ScriptFacts, dead: Dead, load: ast.Name, depth: int) -> bool:
     fate = fate_of(facts, load)
     if fate is Fate.SHOWN:
-        return _mixed(facts, load)
+        return mixed(facts, load)
     if fate is Fate.NAMED:
         statement = facts.source.statement(load)
         targets = statement.targets if isinstance(statement, ast.Assign) else []
@@ -114,7 +115,7 @@ def _use_of(facts: ScriptFacts, dead: Dead, load: ast.Name, depth: int) -> bool:
     return not _unread_by_scan(facts, call, load)
 
 
-def _mixed(facts: ScriptFacts, load: ast.Name) -> bool:
+def mixed(facts: ScriptFacts, load: ast.Name) -> bool:
     """Whether what is shown was computed with other values too: then it is a result. What is asserted is none."""
     here: ast.AST = load
     mixed = False
@@ -157,11 +158,11 @@ def _used_inside(facts: ScriptFacts, dead: Dead, call: ast.Call, argument: ast.e
     """Whether the function that gets it does anything with it."""
     made = next((c for c in facts.calls_at(call) if function_of(facts, c.func) is not None), None)
     function = None if made is None else function_of(facts, made.func)
-    name = None if made is None or function is None else _parameter(made, function, argument)
+    name = None if made is None or function is None else parameter(made, function, argument)
     return name is None or function is None or _used(facts, dead, function, name, depth - 1)
 
 
-def _parameter(call: Called, function: Function, argument: ast.expr) -> str | None:
+def parameter(call: Called, function: Function, argument: ast.expr) -> str | None:
     """The name that an argument has inside."""
     keyword = next((k.arg for k in call.node.keywords if k.value is argument), None)
     names = function_parameters(function)

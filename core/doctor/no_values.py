@@ -16,6 +16,7 @@ import numpy as np
 
 from core.contract.rules.p209 import SIZES
 from core.contract.subject import MISSING
+from core.doctor.cycles import is_cyclic
 from core.doctor.locate import frames_of, innermost, operands_of
 from core.doctor.recorder import ARRAY, LIBRARIES, Recorder
 
@@ -28,6 +29,11 @@ NEED_VALUES = (
 )
 #: Exceptions that are followed to what they were raised from.
 CHAIN = 8
+#: What an array with values can be asked for, and a traced one cannot.
+OF_ARRAYS = frozenset(
+    "addressable_data addressable_shards block_until_ready copy_to_host_async delete device devices global_shards "
+    "is_deleted is_fully_addressable is_ready on_device_size_in_bytes sharding".split()
+)
 #: Where numbers are written out.
 FORMATS = ("format", "format_map")
 
@@ -66,7 +72,7 @@ def _valueless(recorder: Recorder, error: BaseException) -> bool:
         return False
     node = frames[-1].node
     if isinstance(node, ast.Attribute) and isinstance(error, AttributeError):
-        return _missing(recorder, recorder.latest(node.value, frame)) and hasattr(jax.numpy.zeros(()), node.attr)
+        return _missing(recorder, recorder.latest(node.value, frame)) and node.attr in OF_ARRAYS
     if isinstance(node, ast.Subscript):
         held = recorder.latest(node.value, frame)
         stored = recorder.source.statement(node) if isinstance(held, np.ndarray) else None
@@ -98,7 +104,7 @@ def _missing(recorder: Recorder, value: Any) -> bool:
 
 def _traced_inside(recorder: Recorder, value: Any) -> bool:
     """Whether there is a tracer in it that a plain run has too."""
-    leaves = jax.tree_util.tree_leaves(value)
+    leaves = () if is_cyclic(value) else jax.tree_util.tree_leaves(value)
     return any(isinstance(leaf, jax.core.Tracer) and not _missing(recorder, leaf) for leaf in leaves)
 
 

@@ -33,6 +33,7 @@ from core.contract.script_record import TIME, Failure, ScriptRecord, Stopped
 from core.contract.source import Source
 from core.contract.subject import MISSING, CellLog
 from core.doctor.cost import OverBudget
+from core.doctor.cycles import forget_cycles
 from core.doctor.instrument import Prepare, Program, Refused, patched, trusted
 from core.doctor.leaks import leaks_of
 from core.doctor.locate import cell_places, frames_of, innermost, operands_of
@@ -138,6 +139,7 @@ def run_script(
             error = (_abstractly if abstract else _execute)(program, recorder, run)
         flush()
         record.names = {k: v for k, v in program.names.items() if not k.startswith("__") and k != "_probe_"}
+        forget_cycles(record)
         record.stdout, record.stdout_cut = printed.text, printed.cut
         with recorder.mute(), recording(CellEvents()), one_check():  # steps that our proofs take are none of its own
             record.failure = None if error is None else _failure(recorder, watch, error)

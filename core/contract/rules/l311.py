@@ -85,7 +85,7 @@ def _layer(facts: ScriptFacts, run: Run) -> Iterator[Finding]:
     aval = aval_of(run.call.argument(0, "inputs"))
     inputs = None if aval is None else known(facts, run.inputs, aval.shape)
     rows = None if inputs is None else np.moveaxis(inputs, run.time, 1)
-    one = unused(facts, run.batch, run.steps, rows)
+    one = unused(facts, run.batch, run.steps, rows, run.inputs)
     if one is None:
         return
     last = _last_outputs(facts, run)
@@ -217,7 +217,7 @@ def _scan(facts: ScriptFacts, site: ScanSite) -> Iterator[Finding]:
     if values is None and xs is not None and leaf is not None:
         values = known(facts, xs, leaf.shape)
     rows = np.moveaxis(values, 0, 1) if values is not None and values.ndim == 3 else None
-    one = unused(facts, use.batch[0], length, rows)
+    one = unused(facts, use.batch[0], length, rows, xs)
     if one is None or site.node is None:
         return
     number = facts.scans.index(site)
