@@ -12,7 +12,7 @@ import numpy as np
 from core.contract.feeding import only_feeds
 from core.contract.masks import Numbers, holes, numbers
 from core.contract.script_facts import ScriptFacts
-from core.contract.unused import Dead, is_dead, named
+from core.contract.unused import Dead, is_dead, loads, named
 
 #: Parts of names that say lengths, or mask.
 SAYS_LENGTHS = frozenset({"len", "lens", "length", "lengths", "seqlen", "seqlens", "sizes", "valid"})
@@ -57,7 +57,7 @@ def unused(
 def _as_padding(
     facts: ScriptFacts, dead: Dead, batch: int, steps: int, inputs: Numbers | None, given: ast.expr | None
 ) -> Iterator[Unused]:
-    array = _array(facts, dead.value)
+    array = _array(facts, dead)
     if array is None or array.size == 0:
         return
     if array.shape == (batch,) and array.dtype.kind in "iu":
@@ -86,12 +86,15 @@ def _fed(facts: ScriptFacts, dead: Dead, given: ast.expr | None, inputs: Numbers
     return given is not None and padded(inputs, rows) and only_feeds(facts, dead.scope, dead.name, given)
 
 
-def _array(facts: ScriptFacts, node: ast.expr) -> Numbers | None:
-    """The numbers of what a name is bound to, written out or made."""
+def _array(facts: ScriptFacts, dead: Dead) -> Numbers | None:
+    """The numbers of what a name is bound to: written out, made, or as they are read."""
     try:
-        return numbers(ast.literal_eval(node))
+        return numbers(ast.literal_eval(dead.value))
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return numbers(facts.value(node))
+        made = facts.value(dead.value)
+    if made is None:  # a list's own value is not seen where it is made in plain Python
+        made = next((facts.value(load) for load in loads(facts, dead.scope, dead.name)), None)
+    return numbers(made)
 
 
 def _says(dead: Dead, words: frozenset[str]) -> bool:

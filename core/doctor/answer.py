@@ -97,7 +97,9 @@ class Answer:
         cut: whether there was no time to try all of them.
         together: the whole script with all fixes, where that runs clean; None otherwise.
         shapes: beside the lines, in order of lines.
-        scans: in the order of their calls.
+        scans: in the order of their calls; those that can be shown.
+        loops: scans, `fori_loop` and `while_loop` calls that were recorded.
+        cells: steps of cells that were recorded outside scans.
         stdout: what it printed. `stdout_cut`: whether there was more than is kept.
         skipped: lines that the abstract pass left out, because they need values.
         stand_ins: what may be made up.
@@ -118,6 +120,8 @@ class Answer:
     together: str | None = None
     shapes: tuple[LineShape, ...] = ()
     scans: tuple[ScanPanel, ...] = ()
+    loops: int = 0
+    cells: int = 0
     stdout: str = ""
     stdout_cut: bool = False
     skipped: tuple[int, ...] = ()
@@ -131,6 +135,11 @@ class Answer:
     def ran(self) -> bool:
         """Whether values were computed."""
         return self.wish is not Wish.SHAPES and self.report.outcome is not Outcome.LIMIT
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing ran that has a carry: then no contract was kept, for there was none."""
+        return not (self.loops or self.cells)
 
 
 #: Stands in `Answer.issue` where the page puts the link.

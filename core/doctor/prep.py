@@ -329,11 +329,12 @@ def _notebook(text: str) -> Prepared | None:
         return None
     try:
         data: Any = json.loads(text.lstrip("\ufeff"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     cells = data.get("cells") if isinstance(data, dict) else None
     if cells is None and isinstance(data, dict) and isinstance(data.get("worksheets"), list):
-        cells = [c for sheet in data["worksheets"] if isinstance(sheet, dict) for c in sheet.get("cells", [])]
+        sheets = (sheet.get("cells") for sheet in data["worksheets"] if isinstance(sheet, dict))
+        cells = [cell for of_sheet in sheets if isinstance(of_sheet, list) for cell in of_sheet]
     if not isinstance(cells, list):
         return None
     parts: list[str] = []

@@ -154,6 +154,7 @@ def run_script(
                 _conclude(run, chosen, measures or {}, proofs=proofs)
             except TimeUp as alarm:  # the script itself is through: what was found so far stands
                 problems.append((CONCLUSION, RuntimeError(type(alarm).__name__)))
+    recorder.muted = printed.muted = True  # what is measured on the script's functions later is no part of its run
     run.program = program
     return run
 

@@ -17,7 +17,7 @@ from core.contract.source import Source, parameters
 from core.doctor.answer import StandIn
 from core.doctor.check import Checkup
 from core.doctor.pen import apply_edits
-from core.sandbox.names import FILES, SPACES
+from core.sandbox.names import FILES, PLOTTING, SPACES
 
 NO_MODULE = "`{name}` comes from `{module}`, which is not here."
 NO_FILE = "`{name}` is a file that is not here."
@@ -72,6 +72,8 @@ def _unset(name: str, span: Span) -> StandIn:
 
 def _refused(source: Source, places: list[Span]) -> Iterator[StandIn]:
     for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call) and not _reads_file(source, node):
+            continue
         if isinstance(node, ast.Import | ast.ImportFrom | ast.Call) and any(_at(source, node, p) for p in places):
             yield from _offers(source, node)
 
@@ -99,15 +101,20 @@ def _missing(source: Source) -> Iterator[Missing]:
     here = {space.name for space in SPACES}
     for node in ast.walk(source.tree):
         if isinstance(node, ast.ImportFrom):
-            lost = node.level > 0 or (node.module not in here and node.module != "__future__")
+            lost = node.level > 0 or (not _is_here(node.module or "", here) and node.module != "__future__")
         elif isinstance(node, ast.Import):
-            lost = any(alias.name not in here for alias in node.names)
+            lost = any(not _is_here(alias.name, here) for alias in node.names)
         elif isinstance(node, ast.Call):
             lost = _reads_file(source, node)
         else:
             continue
         if lost and not _in_try(source, node):
             yield node
+
+
+def _is_here(module: str, here: set[str]) -> bool:
+    """Whether a script may import it; of libraries that draw it gets what does nothing."""
+    return module in here or module.partition(".")[0] in PLOTTING
 
 
 def _reads_file(source: Source, call: ast.Call) -> bool:
@@ -118,6 +125,8 @@ def _reads_file(source: Source, call: ast.Call) -> bool:
     if isinstance(call.func, ast.Name) and call.func.id == "open":
         return source.bound(call.func) is None and "open" not in source.imports
     module, _, name = (source.dotted(call.func) or "").rpartition(".")
+    if module == "os":  # what there is of files, not what is in them
+        return False
     return any(space.name == module and space.denied.get(name) == FILES for space in SPACES)
 
 

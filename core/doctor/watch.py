@@ -12,13 +12,16 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import jax
 from flax import nnx
 from jax import tree_util
+from jax.extend import source_info_util
 
+import core
 from core.base.avals import aval_of
 from core.base.limits import LIMITS
 from core.base.places import Places
@@ -42,6 +45,8 @@ from core.doctor.still import undisturbed
 from core.runners.memo import one_check
 from core.runners.scan import pair_of, result_of
 
+#: Our own frames are none of the script's: JAX leaves them out of what it says of leaked tracers.
+source_info_util.register_exclusion(str(Path(core.__file__).parent))
 #: How often a call of the same place, step and types is checked anew (a Python loop around a scan).
 CHECKS = 3
 

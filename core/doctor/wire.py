@@ -57,6 +57,8 @@ def to_wire(answer: Answer) -> dict[str, Any]:
         "together": answer.together,
         "shapes": [[s.line, s.name, s.type] for s in answer.shapes],
         "scans": [_panel(panel) for panel in answer.scans],
+        "loops": answer.loops,
+        "cells": answer.cells,
         "stdout": answer.stdout,
         "stdout_cut": answer.stdout_cut,
         "skipped": list(answer.skipped),
@@ -201,6 +203,12 @@ class _Read:
     def whole(self, name: str) -> int:
         return _whole(self._data[name])
 
+    def count(self, name: str) -> int:
+        value = self.whole(name)
+        if value < 0:
+            raise ValueError
+        return value
+
     def maybe_whole(self, name: str) -> int | None:
         value = self._data[name]
         return None if value is None else _whole(value)
@@ -295,6 +303,8 @@ def _answer(data: _Read) -> Answer:
         together=data.maybe_text("together"),
         shapes=data.list("shapes", _read_shape),
         scans=data.list("scans", _read_panel),
+        loops=data.count("loops"),
+        cells=data.count("cells"),
         stdout=data.text("stdout"),
         stdout_cut=data.flag("stdout_cut"),
         skipped=data.list("skipped", _whole),

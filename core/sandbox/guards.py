@@ -25,6 +25,7 @@ from core.sandbox.definitions import BASES, FAMILIES, check_bases, finish, has_s
 from core.sandbox.formats import GuardedFormatter, formatting
 from core.sandbox.kinds import (
     Kind,
+    LeftOut,
     Namespace,
     StandIn,
     class_of,
@@ -34,7 +35,7 @@ from core.sandbox.kinds import (
     name_of,
     table_of,
 )
-from core.sandbox.names import HINTS
+from core.sandbox.names import HINTS, PLOTTING
 from core.sandbox.objects import (
     DEVICE,
     UNCALLABLE,
@@ -163,6 +164,8 @@ class Guards:
         cls = type(obj)
         if cls is Namespace:
             return self._member(obj, exact(name))
+        if cls is LeftOut and not exact(name).startswith("_"):
+            return obj
         # Nearly every read is one of these two: an attribute of the script's own object, a method of an array.
         public = type(name) is str and not name.startswith("_")
         if public and (name in self._plain.get(cls, ()) or (self._owned.get(cls) and name in instance_dict(obj))):
@@ -323,6 +326,8 @@ class Guards:
 
     def writable(self, obj: Any, name: str | None = None) -> bool:
         """Whether a script may set the attribute `name` of the object, or its items."""
+        if type(obj) is LeftOut:
+            return True
         if isinstance(obj, type):
             return name is not None and obj in self.made and self._settable(obj, name)
         if self.own(obj):
@@ -397,11 +402,15 @@ class Guards:
 
     def import_module(self, name: str, whole: bool) -> Any:
         """``import name`` (the top package), or ``import name as …`` (`whole`: the module itself)."""
+        if name.partition(".")[0] in PLOTTING:
+            return LeftOut()
         found = self._module(name)
         return found if whole else self._module(name.partition(".")[0])
 
     def import_from(self, module: str, name: str) -> Any:
         """``from module import name``."""
+        if module.partition(".")[0] in PLOTTING:
+            return LeftOut()
         namespace = self._module(module)
         try:
             return self.get(namespace, name)

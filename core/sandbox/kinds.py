@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, NoReturn
 
 from core.base.text import fill
@@ -74,6 +74,44 @@ def has_name(namespace: Namespace, name: str) -> bool:
     """Whether the real module has this name."""
     exists: Callable[[str], bool] = object.__getattribute__(namespace, "_exists")
     return exists(name)
+
+
+class LeftOut:
+    """What stands for a plotting library: each of its names, and whatever a call of one gives, is the same nothing.
+
+    A script that draws is checked all the same; a pair can be unpacked from it (``fig, ax = plt.subplots()``). The
+    guards answer every attribute with itself.
+    """
+
+    __slots__ = ()
+
+    def __call__(self, *_: Any, **__: Any) -> LeftOut:
+        """Nothing is drawn."""
+        return self
+
+    def __getitem__(self, _: object) -> LeftOut:
+        return self
+
+    def __iter__(self) -> Iterator[LeftOut]:
+        return iter((self, self))
+
+    def __setitem__(self, _: object, __: object) -> None:
+        """Nothing is kept: ``plt.rcParams["…"] = …``."""
+
+    def __setattr__(self, _: str, __: object) -> None:
+        """Nothing is kept."""
+
+    def __enter__(self) -> LeftOut:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing was opened."""
+
+    def __repr__(self) -> str:
+        return "<plotting is left out>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise RefusedUse(fill(NO_COPY, kind=repr(self)))
 
 
 class Kind:

@@ -257,12 +257,13 @@ EXTRA_DENIED: Final[Mapping[str, Mapping[str, str]]] = {
     "flax.traverse_util": {"TraverseAttr": REFLECTION},
     "collections": {"UserDict": "subclass dict", "UserList": "subclass list", "UserString": "subclass str"},
 }
+#: Libraries that draw: a script may use them, and nothing is drawn (`kinds.LeftOut`).
+PLOTTING: Final = frozenset({"matplotlib", "seaborn", "plotly"})
 #: What to write instead of modules that people import often.
 HINTS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("logging", "rich", "absl"), "use print"),
     **dict.fromkeys(("argparse", "sys.argv", "yaml", "tomllib"), "set the values in the script"),
     **dict.fromkeys(("pathlib", "io", "pickle", "tempfile", "shutil", "glob", "csv", "pandas", "h5py", "orbax"), FILES),
-    **dict.fromkeys(("matplotlib", "seaborn", "plotly"), "leave plotting out; carries and outputs are drawn here"),
     **dict.fromkeys(("tqdm", "wandb", "tensorboard", "tensorboardX"), "leave it out; a plain loop with print does"),
     **dict.fromkeys(
         ("torch", "tensorflow", "torchvision", "datasets", "tensorflow_datasets"), "make the data with jax.random"

@@ -31,6 +31,8 @@ APPLY = "Apply: {title} (checked: {checked})"
 APPLY_ALL = "Apply all (checked: runs clean)"
 GONE = "{code} gone"
 GONE_AT = "{code} at {path} gone"
+GONE_HERE = "this {code} gone"
+ANOTHER = "another {code}"
 REMAINS = ", {codes} remains"
 REMAIN = ", {codes} remain"
 EXPECTED, GOT = "expected", "got"
@@ -46,6 +48,7 @@ PROOF_AFTER = "after the fix {after}"
 PROOF_EXPECTED = "when the contract is kept {expected}"
 ONE_NOTE, SOME_NOTES = "1 note: {titles}", "{n} notes: {titles}"
 WHY = "Why"
+PAGE = "#### {code}: {page}"
 JAX_SAID = "What JAX said"
 RAW_TITLE = "JAX raised an error that no rule explains"
 RAW_OPERANDS = "operands: {operands}"
@@ -170,7 +173,7 @@ def _foot(number: int, violation: Violation, state: PageState) -> None:
     with st.container(horizontal=True, key=f"{state.page}_card_foot_{number}"):
         if rule is not None and rule.page:
             with st.popover(fill(WHY), type="tertiary", key=f"{state.page}_why_{number}"):
-                st.markdown(f"#### {rule.code}: {rule.page}")
+                st.markdown(page_of(rule))
         if violation.jax_said:
             st.html(_details(fill(JAX_SAID), violation.jax_said))
 
@@ -180,13 +183,24 @@ def rule_of(code: str) -> Rule | None:
     return next((rule for rule in all_rules() if rule.code == code), None)
 
 
+def page_of(rule: Rule) -> str:
+    """The catalogue page of a rule as Markdown under its title; names with double underscores are code, not bold."""
+    parts = re.split(r"(`[^`]+`|^ {4}.*$)", rule.page, flags=re.MULTILINE)
+    parts[::2] = [re.sub(r"[\w.]*__\w+__\w*", r"`\g<0>`", part) for part in parts[::2]]
+    return fill(PAGE, code=rule.code, page="".join(parts))
+
+
 def checked(fix: Fix, violation: Violation) -> str:
     """What the check found after the fix: ``S104 gone, L301 remains``."""
-    again = violation.code in fix.remaining
-    gone = fill(GONE_AT if again else GONE, code=violation.code, path=violation.path)
+    code, path = violation.code, violation.path
+    if code not in fix.remaining:
+        gone = fill(GONE, code=code)
+    else:
+        gone = fill(GONE_AT, code=code, path=path) if path else fill(GONE_HERE, code=code)
     if not fix.remaining:
         return gone
-    return gone + fill(REMAINS if len(fix.remaining) == 1 else REMAIN, codes=", ".join(fix.remaining))
+    rest = [other if other != code or path else fill(ANOTHER, code=code) for other in fix.remaining]
+    return gone + fill(REMAINS if len(rest) == 1 else REMAIN, codes=", ".join(rest))
 
 
 # --- HTML of a card (everything in it is escaped) -------------------------------------------------------------------

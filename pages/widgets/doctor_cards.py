@@ -12,7 +12,7 @@ from core.base.violation import FieldEdit
 from core.doctor import stand_in
 from core.doctor.answer import Answer, StandIn, Wish
 from core.doctor.prep import Kind
-from pages.widgets.cards import escape, inline, rule_of, violation_cards
+from pages.widgets.cards import escape, inline, page_of, rule_of, violation_cards
 from pages.widgets.doctor_check import Look
 from pages.widgets.doctor_shown import Shown, changed_lines
 from pages.widgets.doctor_state import DoctorState
@@ -105,7 +105,7 @@ def error_explained(look: Look) -> None:
     with st.container(border=True, key="doctor_card_note_matched"):
         st.html(f'<p class="cl-quiet">{inline(sentence)}</p>')
         if rule is not None and rule.page:
-            st.markdown(f"#### {rule.code}: {rule.page}")
+            st.markdown(page_of(rule))
 
 
 # --- what may be made up --------------------------------------------------------------------------------------------

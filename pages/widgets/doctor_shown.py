@@ -12,7 +12,7 @@ from core.base.text import fill
 from core.base.violation import FieldEdit, Fix, Violation
 from core.contract.rules import x602
 from core.contract.script_record import MEMORY, TIME
-from core.doctor.answer import Answer, ScanPanel
+from core.doctor.answer import Answer, ScanPanel, Wish
 from core.doctor.prep import Kind
 from core.sandbox.pool_ticket import StopReason
 from pages.widgets.cards import rule_of
@@ -125,9 +125,9 @@ def _stopped(report: Report | None, look: Look, script: Script) -> Report | None
         return report
     line = _line(halt.line, script)
     place = Span(line, 0, line, _width(look.text, halt.line)) if line is not None else None
-    limit = Violation(
-        rule.code, rule.name, rule.severity, False, x602.message(reason), place, rule.why, title=x602.TITLES[reason]
-    )
+    message = x602.message(reason, shapes=halt.wish is Wish.SHAPES)
+    title = x602.TITLES[reason]
+    limit = Violation(rule.code, rule.name, rule.severity, False, message, place, rule.why, title=title)
     return Report(Outcome.LIMIT, (limit, *(report.violations if report else ())), report.error if report else None)
 
 

@@ -35,6 +35,8 @@ STALE = "Of the text before the last edit."
 ONE_LINE, MORE_LINES = "line {last}", "lines {first} and {last}"
 RAN, NOT_RUN = "ran in a worker", "nothing was run yet: Ctrl+Enter"
 SHAPES_ONLY = "from the shapes alone; nothing was run yet"
+NOTHING = "Nothing to check: no scan or cell ran"
+SHAPES_BELOW = "what is shown is from the shapes alone"
 SHAPES_STILL = "shapes are checked all the same"
 TOOK = "{ms} ms"
 WITH_X64 = "64-bit"
@@ -58,6 +60,11 @@ HALTS = {
     StopReason.CANCELLED: (State.UNCHECKED, "Cancelled", "Nothing was changed; Run starts again."),
     StopReason.BUSY: (State.LIMIT, "Too many at once", "All workers and the queue are full. Run again in a moment."),
     None: (State.ERROR, "The worker's answer could not be read", "The worker has been replaced; run again."),
+}
+#: The same where only the shapes were being worked out: nothing of the script had run.
+HALTS_OF_SHAPES = {
+    StopReason.TIME: "Working out the shapes was stopped after {seconds} s; nothing was run.",
+    StopReason.MEMORY: "Working out the shapes was stopped at {memory} MB; nothing was run.",
 }
 #: Exceptions of reading a script, by name.
 _READING = frozenset({"SyntaxError", "IndentationError", "TabError"})
@@ -96,7 +103,7 @@ def verdict_of(look: Look, report: Report | None) -> Verdict:
         return Verdict(State.UNCHECKED, summary=fill(NOT_RUN))
     if look.halted is not None:
         halted = _halted(look.halted)
-        return Verdict(halted.state, summary=halted.summary, words=halted.words, program=fill(SHAPES_ONLY))
+        return Verdict(halted.state, summary=halted.summary, words=halted.words, program=fill(SHAPES_BELOW))
     return _answered(answer, report, fixing=job is not None)
 
 
@@ -115,6 +122,8 @@ def _clock(look: Look) -> str:
 
 def _halted(halt: Halt) -> Verdict:
     state, words, more = HALTS[halt.reason]
+    if halt.wish is Wish.SHAPES and halt.reason in HALTS_OF_SHAPES:
+        more = HALTS_OF_SHAPES[halt.reason]
     text = fill(more, seconds=LIMITS["worker_seconds"].value, memory=LIMITS["worker_memory"].value)
     return Verdict(state, summary=text, words=fill(words))
 
@@ -142,6 +151,9 @@ def _answered(answer: Answer, report: Report, *, fixing: bool) -> Verdict:
     if report.outcome is Outcome.OK:
         if not answer.ran:
             return Verdict(State.SHAPES, summary=fill(NOT_RUN), program=program)
+        if answer.idle:
+            summed = " · ".join(filter(None, (count, ran)))
+            return Verdict(State.UNCHECKED, summary=summed, program=program, words=fill(NOTHING))
         first = next((p for p in answer.scans if p.result is not None), None)
         result = "" if first is None or first.result is None else summary(first.result, first.names)
         return Verdict(state, count, " · ".join(filter(None, (result, ran))), program)

@@ -436,10 +436,10 @@ warnings.filterwarnings("ignore")
 import jax, jax.numpy as jnp, numpy as np, flax, optax
 jax.config.update("jax_platform_name", "cpu")
 try:
-    import matplotlib.pyplot as plt
+    import wandb
 except ImportError:
-    plt = None
-print(jax.__version__, flax.__version__, jax.default_backend(), len(jax.devices()), sys.version_info >= (3, 8), plt is None)
+    wandb = None
+print(jax.__version__, flax.__version__, jax.default_backend(), len(jax.devices()), sys.version_info >= (3, 8))
 key = jax.random.PRNGKey(0)
 key, sub = jax.random.split(key)
 x = jax.device_put(np.ones(3))

@@ -136,7 +136,9 @@ def _as_lengths(facts: ScriptFacts, one: Unused, name: str) -> str | None:
         cast = "" if one.array.dtype.kind in "biu" else ".astype(int)"
         return f"{name}.sum(axis={one.axis}){cast}"
     module = facts.spelled("jax.numpy")
-    listed = isinstance(one.dead.value, ast.List | ast.Tuple) or isinstance(facts.value(one.dead.value), list)
+    listed = isinstance(one.dead.value, ast.List | ast.Tuple | ast.ListComp) or isinstance(
+        facts.value(one.dead.value), list
+    )
     return name if not listed else None if module is None else f"{module}.array({name})"
 
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -86,7 +87,9 @@ def _repairs(path: str, want: str, have: str, value: Any) -> Iterator[Repair]:
 
 
 def _survives(value: Any, dtype: str) -> bool:
-    """Whether init's own numbers are the same in the other dtype."""
+    """Whether init's own numbers are the same in the other dtype; False where it has none yet."""
+    if isinstance(value, jax.core.Tracer):
+        return False
     array = np.asarray(value)
     return bool(np.array_equal(array, array.astype(jnp.dtype(dtype)).astype(array.dtype), equal_nan=True))
 

@@ -35,6 +35,11 @@ MESSAGES = {
     TIME: "The script ran for all the time there is for it ({value} {unit}), and was stopped here.",
     MEMORY: "The script wanted more memory than there is for it ({value} {unit}), and was stopped here.",
 }
+#: Where nothing was to be computed: the script never ran, and how long tracing it took depends on who stopped it.
+MESSAGES_SHAPES = {
+    TIME: "Working out its shapes took more time than there is for it, and was stopped here.",
+    MEMORY: "Working out its shapes wanted more memory than there is for it ({value} {unit}), and was stopped here.",
+}
 ROWS = {TIME: "worker_seconds", MEMORY: "worker_memory"}
 WHY = "A limit of Carry Lab, not of JAX: one small machine serves a whole class. Shapes are checked all the same."
 TITLES = {TIME: "Out of time", MEMORY: "Out of memory"}
@@ -44,13 +49,18 @@ def check(facts: ScriptFacts) -> Iterator[Finding]:
     """One finding, where the script was when it was stopped."""
     stopped = facts.record.stopped
     if stopped is not None:
-        yield Finding(message=message(stopped.reason), place=stopped.span, silent=False, title=TITLES[stopped.reason])
+        yield Finding(
+            message=message(stopped.reason, shapes=facts.record.abstract),
+            place=stopped.span,
+            silent=False,
+            title=TITLES[stopped.reason],
+        )
 
 
-def message(reason: str) -> str:
-    """What is said of a script that was stopped."""
+def message(reason: str, *, shapes: bool = False) -> str:
+    """What is said of a script that was stopped. `shapes`: only its shapes were asked for."""
     limit = LIMITS[ROWS[reason]]
-    return fill(MESSAGES[reason], value=f"{limit.value:,}", unit=limit.unit)
+    return fill((MESSAGES_SHAPES if shapes else MESSAGES)[reason], value=f"{limit.value:,}", unit=limit.unit)
 
 
 RULE = Rule(

@@ -11,13 +11,13 @@ HEAD = """import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
-lengths = jnp.array([3, 6])
 raw = jax.random.normal(jax.random.key(0), (2, 6, 3))
 rnn = nnx.RNN(nnx.LSTMCell(3, 4, rngs=nnx.Rngs(0)), return_carry=True)
 cell = nnx.GRUCell(3, 4, rngs=nnx.Rngs(0))
 """
-PADDED = "x = jnp.where(jnp.arange(6)[None, :, None] < lengths[:, None, None], raw, 0.0)\n"
-MASKED = "mask = jnp.arange(6)[None, :] < lengths[:, None]\nx = raw * mask[..., None]\n"
+LENGTHS = "lengths = jnp.array([3, 6])\n"
+PADDED = LENGTHS + "x = jnp.where(jnp.arange(6)[None, :, None] < lengths[:, None, None], raw, 0.0)\n"
+MASKED = LENGTHS + "mask = jnp.arange(6)[None, :] < lengths[:, None]\nx = raw * mask[..., None]\n"
 FILLED = """seqs = [np.ones((3, 3)), np.ones((6, 3))]
 lengths = [len(s) for s in seqs]
 x = np.zeros((2, max(lengths), 3), np.float32)
@@ -25,7 +25,8 @@ for i, (s, n) in enumerate(zip(seqs, lengths)):
     x[i, :n] = s
 x = jnp.asarray(x)
 """
-STACKED = """rows = []
+STACKED = """lengths = jnp.array([3, 6])
+rows = []
 for row, n in zip(raw, lengths):
     rows.append(jnp.where(jnp.arange(6)[:, None] < n, row, 0.0))
 x = jnp.stack(rows)
@@ -62,12 +63,13 @@ GOOD = {
     "each its own last": PADDED + "_, ys = rnn(x)\nprint(ys[jnp.arange(2), lengths - 1])\n",
     "masked afterwards": MASKED + "_, ys = rnn(x)\nprint((ys * mask[..., None]).sum())\n",
     "divided by them": PADDED + "_, ys = rnn(x)\nprint(ys.sum(1) / lengths[:, None])\n",
-    "no padding": "x = raw * lengths[:, None, None]\n" + LAYER,
+    "no padding": LENGTHS + "x = raw * lengths[:, None, None]\n" + LAYER,
     "masked in the step": PADDED + MASKED_STEP,
     "targets are made with them": PADDED
     + PADDED.replace("x =", "y =")
     + "_, ys = rnn(x)\nprint((ys[..., :3] - y).sum())\n",
-    "returned": "def pad():\n    x = jnp.where(jnp.arange(6)[None, :, None] < lengths[:, None, None], raw, 0.0)\n"
+    "returned": LENGTHS
+    + "def pad():\n    x = jnp.where(jnp.arange(6)[None, :, None] < lengths[:, None, None], raw, 0.0)\n"
     "    return x, lengths\nx, n = pad()\n_, ys = rnn(x)\nprint(ys[jnp.arange(2), n - 1])\n",
 }
 

@@ -10,7 +10,7 @@ from core.contract.engine import check
 from core.contract.subject import ScanCall
 from tests.unit.contract.scan_support import clean, mended, run
 from tests.unit.contract.scan_support import only as only_call
-from tests.unit.contract.two_languages import line_of, names, only, silent
+from tests.unit.contract.two_languages import checked, line_of, names, only, silent
 
 XS = jnp.arange(6.0).reshape(3, 2)
 
@@ -105,6 +105,32 @@ def test_by_the_names_of_the_step(text: str, line: int) -> None:
     assert violation.proof.after == violation.proof.expected > 0.0
     final = names(sources[0])["final"]
     assert float(final[0] if isinstance(final, tuple) else final) == 10.0
+
+
+@pytest.mark.parametrize(
+    ("carry", "new", "named"),
+    [
+        ("state", "new_state", True),
+        ("h", "h_next", True),
+        ("h_prev", "h", True),
+        ("h_t", "h_t1", True),
+        ("s0", "s1", True),
+        ("h", "hidden", False),
+        ("c", "out", False),
+        ("prev", "new", False),
+    ],
+)
+def test_a_new_name_for_the_carry(carry: str, new: str, named: bool) -> None:
+    """y is made of the new carry, so that both orders compute something: the names make it a note, or nothing does."""
+    text = (
+        f"def step({carry}, u):\n    {new} = 0.9 * {carry} + u\n    y = 2.0 * {new}\n    return y, {new}\n"
+        "final, ys = lax.scan(step, 0.0, jnp.ones(4))\n"
+    )
+    checkup = checked(text)
+    notes = [v for v in checkup.report.violations if v.code == "S117"]
+    assert [v.severity for v in notes] == [Severity.NOTE] * named
+    right = checked(text.replace(f"y, {new}", f"{new}, y"))
+    assert not [v for v in right.report.violations if v.code == "S117"]
 
 
 def test_in_a_jitted_function() -> None:

@@ -10,6 +10,8 @@ import contextlib
 import functools
 import io
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,6 +197,17 @@ def test_both_languages_say_the_same(name: str, variant: str) -> None:
 def verdict(told: Seen) -> dict[str, Any]:
     """All but the fixes."""
     return told.json | {"violations": [v | {"fixes": []} for v in told.json["violations"]]}
+
+
+def test_our_own_frames_are_not_in_what_jax_said(tmp_path: Path) -> None:
+    """In a process of its own: where the step language was used before, they are hidden already."""
+    path = tmp_path / "leak.py"
+    path.write_text(BY_ID["global-key-split-inside-step"]["source"], encoding="utf-8")
+    command = [sys.executable, "-m", "core.doctor", str(path), "--format", "json"]
+    out = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stdout
+    (violation,) = json.loads(out)["violations"]
+    assert "UnexpectedTracerError" in violation["jax_said"]
+    assert "core" not in violation["jax_said"]
 
 
 @pytest.fixture(scope="module")

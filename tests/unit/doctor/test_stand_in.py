@@ -112,3 +112,20 @@ def test_what_a_script_can_do_without_is_not_offered():
 def test_a_script_that_ends_for_another_reason_gets_no_offers():
     text = "import numpy as np\nx = np.ones(3) + np.ones(4)\ny = np.load('y.npy')\n"
     assert stand_ins_of(checked(text)) == ()
+
+
+def test_plotting_is_left_out_and_needs_no_stand_in():
+    text = (
+        "import jax, jax.numpy as jnp\nimport numpy as np\nimport matplotlib.pyplot as plt\nfrom matplotlib import cm\n"
+        "xs = np.load('train.npy')\nfinal, ys = jax.lax.scan(lambda c, x: (c + x.sum(), c), 0.0, xs)\n"
+        "fig, ax = plt.subplots()\nax.plot(ys, color=cm.viridis(0.3))\nplt.rcParams['figure.figsize'] = (3, 3)\n"
+        "with plt.style.context('dark'):\n    plt.show()\n"
+    )
+    assert [offer.name for offer in stand_ins_of(checked(text))] == ["train.npy"]
+    text, checkup = mended(text)
+    assert checkup.report.outcome is Outcome.OK, checkup.report
+
+
+def test_what_lists_files_or_asks_a_person_gets_no_array():
+    for text in ("import os\nx = os.listdir('/')\n", "x = input('who? ')\n"):
+        assert stand_ins_of(checked(text)) == ()

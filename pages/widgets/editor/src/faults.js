@@ -10,6 +10,8 @@ import { change, el, position, sentence } from "./text.js";
 export const setFound = StateEffect.define();
 
 const SEVERITIES = ["error", "warning", "limit", "note"];
+/** Drawn without a message under its line: good code is to look calm. The pointer, F8 and the cards have its words. */
+const QUIET = "note";
 /** Numbers in the gutter beside one line; the messages below it have them all. */
 const SHOWN = 2;
 
@@ -76,8 +78,10 @@ function drawn(value, doc) {
     const [start, end] = visible(doc, from, to);
     if (end > start) ranges.push(squiggle(fault.severity).range(start, end));
     if (because && because[1] > because[0]) ranges.push(BECAUSE.range(because[0], because[1]));
-    const message = new Message(fault, value.stale, value.found.words);
-    ranges.push(Decoration.widget({ widget: message, block: true, side: 2 + index }).range(line.to));
+    if (fault.severity !== QUIET) {
+      const message = new Message(fault, value.stale, value.found.words);
+      ranges.push(Decoration.widget({ widget: message, block: true, side: 2 + index }).range(line.to));
+    }
     marks.set(line.from, [...(marks.get(line.from) ?? []), fault]);
   });
   const taken = new Set();
