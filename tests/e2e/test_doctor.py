@@ -154,6 +154,18 @@ def test_narrow_screens_scroll_down_only(open_page):
     assert tops == sorted(tops)
 
 
+def test_a_verdict_is_dimmed_at_the_first_key_that_makes_it_old(open_page):
+    page = open_page("/doctor")
+    paste(page, BROKEN_SUM.replace("int32(0)", "float32(0)"))
+    page.keyboard.press("Control+Enter")
+    expect(strip(page)).to_contain_text("Contract kept", timeout=SLOW)
+    expect(strip(page)).to_have_css("opacity", "1")
+    page.keyboard.type("#")  # far shorter than the pause after which it is checked
+    expect(strip(page)).to_have_css("opacity", "0.55")
+    expect(strip(page)).to_contain_text("Shapes agree", timeout=SLOW)
+    expect(strip(page)).to_have_css("opacity", "1")
+
+
 def test_picture_for_the_readme(open_page):
     page = open_page("/doctor?e=one_array_for_the_pair", width=1400, height=900)
     expect(strip(page)).to_contain_text("Contract broken: 1 error, 1 warning", timeout=SLOW)

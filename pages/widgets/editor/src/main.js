@@ -138,6 +138,8 @@ class Editor {
   // ---- to Python
 
   updated(update) {
+    // Its strip and cards are dimmed by it at the first key, long before the new text is checked (style.css).
+    update.view.dom.getRootNode().host?.toggleAttribute("data-edited", update.state.field(foundField).stale);
     if (!update.docChanged) return;
     this.tell("");
     this.later(PAUSE_MS);
