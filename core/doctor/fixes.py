@@ -18,7 +18,7 @@ from core.base.places import Place, Span
 from core.base.violation import Fix, TextEdit
 from core.contract.engine import Found
 from core.contract.facts import Facts
-from core.contract.rule import Measure, Repair
+from core.contract.rule import Measure, Repair, Stage
 from core.contract.source import Source
 from core.doctor.edits import Desk, Edits, candidates
 from core.doctor.more import repairs_of_scripts
@@ -204,24 +204,33 @@ def holds(case: Case, before: Outcome, after: Outcome, edits: Edits) -> bool:
     if _key(case, spots.before) in now:
         return False
     broken = [c for c in after.cases if c.breaks and _key(c, spots.after(two.source.text)) not in was]
-    return all(_beyond(c, before) for c in broken)
+    return all(_beyond(c, before) or _hidden(c, case) for c in broken)
 
 
 def _further(before: Outcome, after: Outcome, spots: Spots, *, again: bool) -> bool:
     """Whether a run that raises gets further than one that raised before it: by the places of its calls, outermost first.
 
-    What raises inside a call comes before what the same call raises when that is done. `again`: the same place will do,
-    for a fault that is known there (its code says whether it is the old one).
+    What raises inside a call comes before what the same call raises when that is done, and after what a scan refuses
+    before it calls its step. `again`: the same place will do, for a fault that is known there (its code says whether it
+    is the old one).
     """
     was, now = before.run.record.failure, after.run.record.failure
     if was is None or now is None:
         return was is not None
     spot = spots.after(after.run.record.source.text)
     there, here = (
-        (*(spot(f.span) for f in now.frames), math.inf),
-        (*(spots.before(f.span) for f in was.frames), math.inf),
+        (*(spot(f.span) for f in now.frames), _end(after)),
+        (*(spots.before(f.span) for f in was.frames), _end(before)),
     )
     return there > here or (again and there == here)
+
+
+def _end(outcome: Outcome) -> float:
+    """Where in its last call a run raised: before all that is inside, or after it."""
+    failure, looks = outcome.run.record.failure, outcome.run.looks
+    if failure is None or failure.scan is None or failure.in_step or failure.scan >= len(looks):
+        return math.inf
+    return -math.inf if looks[failure.scan].diagnosis.reached <= Stage.INPUT else math.inf
 
 
 def _key(case: Case, spot: Callable[[Place | None], int]) -> tuple[str, str, int]:
@@ -236,6 +245,17 @@ def _beyond(case: Case, before: Outcome) -> bool:
     if case.scan >= len(before.run.looks):
         return before.left > 0
     return case.found.rule.stage > before.run.looks[case.scan].diagnosis.reached
+
+
+#: What `lax.scan` asks of what the step returns, in its order. Where the first fails it does not ask for the rest.
+ASKED = ("S101", "S102", "S103", "S104")
+HIDING = ASKED[:2]
+
+
+def _hidden(case: Case, mended: Case) -> bool:
+    """Whether a fault could not be seen for the one that was mended."""
+    code, before = case.found.rule.code, mended.found.rule.code
+    return case.scan == mended.scan and before in HIDING and code in ASKED[ASKED.index(before) + 1 :]
 
 
 def _emptied(before: Outcome, after: Outcome) -> bool:

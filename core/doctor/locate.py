@@ -21,6 +21,7 @@ from core.base.places import Place, Places, Span
 from core.contract.script_record import Frame, Operand
 from core.contract.source import FUNCTIONS, Function, Source
 from core.contract.subject import MISSING
+from core.sandbox.kinds import Namespace
 
 #: The arguments of `lax.scan` by the names we use.
 SIGNATURE = inspect.Signature(
@@ -231,7 +232,9 @@ def _operand_nodes(node: ast.expr) -> Iterator[ast.expr]:
 
 def _is_code(value: Any) -> bool:
     """Modules, classes and functions: they say nothing about shapes."""
-    return isinstance(value, type) or inspect.ismodule(value) or (callable(value) and aval_of(value) is None)
+    return (
+        isinstance(value, type | Namespace) or inspect.ismodule(value) or (callable(value) and aval_of(value) is None)
+    )
 
 
 #: How many children of a container are written out, and how deep.

@@ -40,7 +40,7 @@ FORMATS = ("format", "format_map")
 
 def needs_values(recorder: Recorder, error: BaseException, *, skipped: bool) -> bool:
     """Whether a plain run might get further. `skipped`: whether something was left out before."""
-    if skipped and (isinstance(error, NameError) or not _in_library(recorder, error)):
+    if skipped and (isinstance(error, NameError) or not _through_library(recorder, error)):
         return True  # a name, or an entry of a list, that what was left out would have made
     return any(_asks(recorder, one) for one in _chain(error)) or _valueless(recorder, error)
 
@@ -78,7 +78,7 @@ def _valueless(recorder: Recorder, error: BaseException) -> bool:
         stored = recorder.source.statement(node) if isinstance(held, np.ndarray) else None
         return _any_missing(recorder, stored or node.slice, frame)
     if isinstance(node, ast.FormattedValue | ast.JoinedStr):
-        return _any_missing(recorder, node, frame) and not _in_library(recorder, error)
+        return _any_missing(recorder, node, frame) and not _through_library(recorder, error)
     if isinstance(node, ast.Call):
         called = recorder.called(node, frame, MISSING, error)
         name = (called.name or "").rpartition(".")[2]
@@ -108,15 +108,13 @@ def _traced_inside(recorder: Recorder, value: Any) -> bool:
     return any(isinstance(leaf, jax.core.Tracer) and not _missing(recorder, leaf) for leaf in leaves)
 
 
-def _in_library(recorder: Recorder, error: BaseException) -> bool:
-    """Whether it was raised in a library's own code, below the script's last frame."""
-    inside = True
-    trace = error.__traceback__
+def _through_library(recorder: Recorder, error: BaseException) -> bool:
+    """Whether a library called the code that raised it (a step, a jitted function), or raised it in its own."""
+    inside, trace = False, error.__traceback__
     while trace is not None:
-        code, names = trace.tb_frame.f_code, trace.tb_frame.f_globals
-        if code.co_filename == recorder.source.filename:
-            inside = False
-        elif str(names.get("__name__", "")).partition(".")[0] in LIBRARIES:
-            inside = True
+        names = trace.tb_frame.f_globals
+        if inside and str(names.get("__name__", "")).partition(".")[0] in LIBRARIES:
+            return True
+        inside = inside or trace.tb_frame.f_code.co_filename == recorder.source.filename
         trace = trace.tb_next
-    return inside
+    return not inside

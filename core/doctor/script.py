@@ -274,6 +274,10 @@ def _conclude(run: ScriptRun, rules: tuple[Rule, ...], measures: Measures, *, pr
     if events.builds or events.carries or events.steps:
         facts = LogFacts(CellLog(events, Places()))
         run.log = engine.diagnose_facts(facts, rules, ALL)
+    for site, look in zip(record.scans, run.looks, strict=False):
+        if site.error is not None and not _ended_by(record.failure, site.error):
+            kept = tuple(_caught(found) for found in look.diagnosis.found)
+            look.diagnosis = replace(look.diagnosis, found=kept, error=None)
     if record.failure is not None:
         record.failure = _explained(run, record.failure)
     run.script = engine.diagnose_facts(ScriptFacts(record), rules, ALL)
@@ -286,6 +290,25 @@ def _conclude(run: ScriptRun, rules: tuple[Rule, ...], measures: Measures, *, pr
                 run.numbers[found.key] = engine.number_of(found.finding.measure, subject)
         if name in measures:
             run.measured[name] = engine.number_of(measures[name], subject)
+
+
+def _ended_by(failure: Failure | None, error: BaseException) -> bool:
+    """Whether the script ended by this exception, or by one that was raised for it."""
+    at: BaseException | None = None if failure is None else failure.error
+    passed: set[int] = set()
+    while at is not None and id(at) not in passed:
+        if at is error:
+            return True
+        passed.add(id(at))
+        at = at.__cause__ or at.__context__
+    return False
+
+
+def _caught(found: Found) -> Found:
+    """A fault whose exception the script itself caught: it is expected there, and worth a note."""
+    if found.severity is not Severity.ERROR:
+        return found
+    return replace(found, finding=replace(found.finding, severity=Severity.NOTE))
 
 
 def _explained(run: ScriptRun, failure: Failure) -> Failure:

@@ -202,7 +202,9 @@ def test_squiggles_stand_on_python_columns(editor):
     assert marked(page, "error") == ["BAD"]
     assert marked(page, "warning") == ["ODD"]
     assert marked(page, "note") == ["HMM"]
-    expect(page.locator(".cl-message b")).to_have_text(["① X001", "② X002", "③ X003"])
+    expect(page.locator(".cl-message b")).to_have_text(["① X001", "② X002"])  # a note has none: good code looks calm
+    page.locator(".cl-squiggle.cl-note").hover()
+    expect(page.locator(".cl-tip")).to_contain_text("X003")
     expect(page.locator(".cl-mark")).to_have_text(["✗①", "⚠②", "ℹ③"])
 
 

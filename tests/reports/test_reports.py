@@ -2,9 +2,8 @@
 
 Each JSON file is one report: `source` (lines) with what is `expect`ed of it, `fixed_source`, and `check`, assertions
 that a right result passes. `sizes` are replacements that make a script of other sizes; `mended` are kinds of repair
-that lead to the right values though nobody touches the source. A file without `source` is about a rule that is still
-to come: its right script must be clean all the same. google/flax#2770 is one of them, though its code is S114: it is
-about `nnx.RNN` and `reverse`, and the rule knows `lax.scan` alone so far.
+that lead to the right values though nobody touches the source. A file without `source` is about a rule that needs the
+whole script, and is tested through the Doctor (tests/unit/doctor/test_reports.py): here its right script must be clean.
 """
 
 from __future__ import annotations
@@ -135,7 +134,7 @@ def test_the_right_script_is_clean(report: dict[str, Any], rewrite: Rewrite) -> 
 
 
 @pytest.mark.parametrize("report", [r for r in REPORTS if not r["expect"]], ids=lambda report: report["id"])
-def test_right_scripts_of_rules_to_come_are_clean(report: dict[str, Any]) -> None:
+def test_right_scripts_of_rules_on_scripts_are_clean(report: dict[str, Any]) -> None:
     clean(report, as_it_is)
 
 

@@ -245,3 +245,48 @@ def test_axes_by_other_names_prove_nothing() -> None:
         "lax.scan(lambda h, x: (jnp.tanh(h + x), None), jnp.zeros((cols, width)), x)\n"
     )
     assert not look(body).report.broken
+
+
+CAUGHT = """import jax
+import jax.numpy as jnp
+
+def grow(c, x):
+    return jnp.append(c, x), c
+
+try:
+    jax.lax.scan(grow, jnp.zeros(1), jnp.ones(3))
+except TypeError as error:
+    {then}
+print("on")
+"""
+
+
+def test_what_a_script_catches_itself_is_a_note():
+    report = check_script(CAUGHT.format(then="print(type(error).__name__)"), fixes=False).report
+    assert report.outcome is Outcome.OK
+    assert report.codes == ("S103",)
+    assert report.violations[0].severity is Severity.NOTE
+
+
+def test_what_a_script_raises_again_in_other_words_is_an_error():
+    report = check_script(CAUGHT.format(then="raise ValueError('mine') from error"), fixes=False).report
+    assert report.outcome is not Outcome.OK
+    assert report.violations[0].code == "S103"
+    assert report.violations[0].severity is Severity.ERROR
+
+
+@pytest.mark.parametrize(
+    ("step", "xs", "codes"),
+    [
+        ("def step(c, x):\n    if x > 1:\n        c = c + x\n    return c, c", "[1.0, 2.0]", ("S110", "P201")),
+        ("def step(c, x):\n    return c + 0.5", "jnp.ones(3)", ("S101", "S104")),
+    ],
+)
+def test_a_fix_that_uncovers_the_next_fault_is_shown_and_both_together_run_clean(step, xs, codes):
+    text = f"import jax\nimport jax.numpy as jnp\n\n{step}\n\nfinal, ys = jax.lax.scan(step, jnp.{'int32(0)' if 'S104' in codes else 'float32(0)'}, {xs})\n"
+    checkup = check_script(text)
+    assert checkup.report.codes == codes[:1]
+    assert checkup.report.violations[0].fixes
+    assert codes[1] in checkup.report.violations[0].fixes[0].remaining
+    assert checkup.together is not None
+    assert check_script(checkup.together.text, fixes=False).report.outcome is Outcome.OK

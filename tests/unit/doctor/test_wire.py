@@ -49,6 +49,15 @@ def test_that_fixes_were_cut_short_is_told_and_must_be_told(sent):
             from_wire(wrong)
 
 
+@pytest.mark.parametrize("name", ["loops", "cells"])
+def test_what_ran_is_counted_and_must_be_told(sent, name):
+    assert (from_wire(sent).loops, from_wire(sent).cells) == (2, 0)
+    assert not from_wire(sent).idle
+    for wrong in ({k: v for k, v in sent.items() if k != name}, *(sent | {name: bad} for bad in (-1, None, True, 1.0))):
+        with pytest.raises(Unreadable):
+            from_wire(wrong)
+
+
 def leaves(value, path=()):
     yield path
     if isinstance(value, dict):
