@@ -185,7 +185,7 @@ def rule_of(code: str) -> Rule | None:
 
 def page_of(rule: Rule) -> str:
     """The catalogue page of a rule as Markdown under its title; names with double underscores are code, not bold."""
-    parts = re.split(r"(`[^`]+`|^ {4}.*$)", rule.page, flags=re.MULTILINE)
+    parts = re.split(r"(``[^`]+``|`[^`]+`|^ {4}.*$)", rule.page, flags=re.MULTILINE)
     parts[::2] = [re.sub(r"[\w.]*__\w+__\w*", r"`\g<0>`", part) for part in parts[::2]]
     return fill(PAGE, code=rule.code, page="".join(parts))
 
