@@ -1,12 +1,13 @@
 """Precision that is lost silently.
 
-**What.** One of five kinds, each proved on the learner's own numbers:
+**What.** One of six kinds, each proved on the learner's own numbers:
 
 - a number of the host does not arrive: an int64 above 2³¹ is cut to int32, a float64 above 3.4e38 becomes infinite;
 - the differences within xs do not arrive: float64 time stamps 1.7e9 + t are all the same number in float32;
 - the carry stops moving: `1 + 1e-8` stays 1 in float32, a float32 counter stays at 2²⁴, a bfloat16 one at 256;
 - a whole number wraps: an int32 product or Fibonacci number above 2³¹, an int8 total above 127;
-- `.at[i].set(1.5)` into an integer buffer keeps 1, one of 1e6 into a float16 buffer infinity.
+- `.at[i].set(1.5)` into an integer buffer keeps 1, one of 1e6 into a float16 buffer infinity;
+- 64 bits are asked for by name in a script, `jnp.zeros(3, dtype=jnp.float64)`, and 32 come.
 
 **Why.** JAX computes in 32 bits unless `jax_enable_x64` is set, and neither converting nor overflowing raises.
 
@@ -37,13 +38,15 @@ from jax import tree_util
 from core.base.avals import Aval, LeafType
 from core.base.places import Because
 from core.base.text import fill
-from core.base.violation import Severity
+from core.base.violation import Severity, TextEdit
 from core.contract import repairs
+from core.contract.asked_64 import NARROW, Asked, asked
 from core.contract.buffers import Cut, cuts
 from core.contract.facts import ScanFacts, scan_facts
 from core.contract.hosts import Arrived, arrived, flattened
 from core.contract.precision import Lost, Wrapped, is_host_float64, is_int, lost_motion, ran, wrapped
 from core.contract.rule import Finding, Jax, Measure, Repair, Rule, Stage
+from core.contract.script_facts import ScriptFacts
 from core.contract.subject import ScanCall
 from core.contract.trace import Raised
 from core.contract.weak import harms
@@ -68,6 +71,8 @@ ON_THE_WAY = (
     "not fit in {held}."
 )
 INTO = "The {narrow} buffer {where} cannot keep what is written into it at t = {t}: the {wide} {exact} becomes {got}."
+GIVEN_32 = "{function} is asked for {wide} and gives {got}: 64-bit mode is off."
+TITLE_32 = "Ask for 32 bits, which is what it gives"
 BUFFER = "in the step"
 BECAUSE = "it was given as {host} here"
 CLAIM_ARRIVED = "{path} was compared with what the step sees of it; this is the largest difference."
@@ -82,8 +87,11 @@ WIDER = {"int8": "int32", "int16": "int32", "uint8": "int32", "uint16": "int32",
 WIDER["bfloat16"] = "float32"
 
 
-def check(facts: ScanFacts) -> Iterator[Finding]:
-    """Findings of each kind, at most one for each leaf; what a weak init did is S105's."""
+def check(facts: ScanFacts | ScriptFacts) -> Iterator[Finding]:
+    """Findings of each kind, at most one for each leaf (of a script: each place); what a weak init did is S105's."""
+    if isinstance(facts, ScriptFacts):
+        yield from _asked_for(facts)
+        return
     if ran(facts) is None:
         return
     told = set(facts.once(harms))
@@ -120,6 +128,31 @@ def _held(facts: ScanFacts, path: str) -> LeafType:
 def _narrow(path: str, dtype: str) -> tuple[Repair, ...]:
     """The carry's leaf in a wider dtype, where there is one."""
     return (repairs.init_dtype(path, WIDER[dtype]),) if dtype in WIDER and path.startswith("carry") else ()
+
+
+def _asked_for(facts: ScriptFacts) -> Iterator[Finding]:
+    """Requests for 64 bits that were not met; a scan that loses numbers says the same with what it costs."""
+    found = facts.once(asked)
+    if not found or (not facts.record.abstract and any(_scan_tells(scan.facts) for scan in facts.scans)):
+        return
+    edits = tuple(TextEdit(facts.span(one.node), _plain(facts, one)) for one in found)
+    for one in found:
+        yield Finding(
+            message=fill(GIVEN_32, function=one.function, wide=one.wide, got=one.got),
+            place=facts.span(one.node),
+            repairs=(facts.rewrites(TITLE_32, *edits),),
+            # A whole number that fits loses nothing; one that does not is found where it wraps.
+            severity=Severity.NOTE if "int" in one.wide else Severity.WARNING,
+        )
+
+
+def _scan_tells(facts: ScanFacts) -> bool:
+    return any(finding.severity is not Severity.NOTE for finding in check(facts))
+
+
+def _plain(facts: ScriptFacts, one: Asked) -> str:
+    spelled = facts.spelled(f"jax.numpy.{NARROW[one.wide]}")
+    return repr(one.got) if spelled is None else spelled
 
 
 # --- what does not arrive -------------------------------------------------------------------------------------------
@@ -289,5 +322,6 @@ RULE = Rule(
     stage=Stage.RUN,
     why=WHY,
     check=check,
+    on=frozenset({"scan", "script"}),
     beats=frozenset({"N501"}),
 )

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from core.base.places import Field, Places
+from core.base.places import Field, Places, Span
 from core.base.violation import Severity
 from core.contract.engine import check
 from core.contract.subject import ScanCall
+from core.doctor.check import check_script
 from tests.unit.contract.scan_support import mended, run
 from tests.unit.contract.silent_support import add, noted, quiet, warned
 
@@ -312,3 +313,55 @@ def test_places() -> None:
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_an_infinite_init_says_nothing_on_stderr() -> None:
     check(ScanCall(lambda c, x: (jnp.minimum(c, x) + 1e-9, None), np.array([np.inf, 1.0]), np.ones((9, 2))))
+
+
+# --- 64 bits asked for by name, in a script -------------------------------------------------------------------------
+
+HEAD = "import jax\nimport jax.numpy as jnp\nimport numpy as np\nv = [1, 2]\nx = jnp.ones(3)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "argument", "wide", "got"),
+    [
+        ("a = jnp.zeros(3, dtype=jnp.float64)", "jnp.float64", "float64", "float32"),
+        ("a = x.astype(jnp.float64)", "jnp.float64", "float64", "float32"),
+        ("a = jnp.asarray(v, 'float64')", "'float64'", "float64", "float32"),
+        ("a = jnp.array(v, dtype=np.int64)", "np.int64", "int64", "int32"),
+        ("a = jnp.zeros(3, np.dtype('uint64'))", "np.dtype('uint64')", "uint64", "uint32"),
+        ("for _ in v: a = jnp.zeros(3, jnp.complex128)", "jnp.complex128", "complex128", "complex64"),
+    ],
+)
+def test_64_bits_asked_for_by_name(text: str, argument: str, wide: str, got: str) -> None:
+    checkup = check_script(HEAD + text + "\n")
+    (violation,) = checkup.report.violations
+    assert violation.code == "N504"
+    assert f"is asked for {wide} and gives {got}" in violation.message
+    assert violation.severity is (Severity.NOTE if "int" in wide else Severity.WARNING)
+    assert isinstance(violation.place, Span)
+    assert text[violation.place.col : violation.place.end_col] == argument
+    mended = checkup.sources[0]
+    assert any('config.update("jax_enable_x64", True)' in source for source in mended)
+    assert any(f"jnp.{got}" in source for source in mended)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "jax.config.update('jax_enable_x64', True)\na = jnp.zeros(3, dtype=jnp.float64)",
+        "a = np.zeros(3, dtype=np.float64)",
+        "a = jnp.zeros(3, dtype=float)",
+        "a = jnp.zeros(3, dtype=np.ones(2).dtype)",
+        "a = x.dtype == jnp.float64",
+        "wide = jnp.float64\na = jnp.zeros(3)",
+        "a = jnp.issubdtype(x.dtype, jnp.float64)",
+        "a = jnp.finfo(jnp.float64).eps",
+    ],
+)
+def test_64_bits_that_were_not_asked_of_jax(text: str) -> None:
+    assert not check_script(HEAD + text + "\n").report.violations
+
+
+def test_one_finding_where_a_scan_says_what_it_costs() -> None:
+    loop = "jax.lax.scan(lambda c, d: (c + d, None), jnp.ones((), jnp.float64), np.full(1000, 1e-8))\n"
+    (violation,) = check_script(HEAD + loop).report.violations
+    assert "stops moving" in violation.message
