@@ -24,6 +24,11 @@ NO_FILE = "`{name}` is a file that is not here."
 NO_NAME = "`{name}` is used and never set."
 NO_IMPORT = "`{name}` is used and never imported: `{line}`."
 NO_CALL = "`{name}` is defined, and nothing scans it."
+NOT_CALLED = "`{name}` is defined, and nothing is given to it."
+MODULE = "flax.nnx.Module"
+MAKE_IT = "\n\nmodel = {name}({rngs})\n"
+RNGS = "rngs={nnx}.Rngs(0)"
+CALL_IT = "\n\nx = {array}  # a stand-in\nout = {name}(x)\n"
 MADE_UP = "  # a stand-in for {name}"
 NORMAL = "jax.random.normal(jax.random.key({seed}), {shape}, {dtype!r})"
 WHOLE = "jax.random.randint(jax.random.key({seed}), {shape}, 0, 10, {dtype!r})"
@@ -58,7 +63,7 @@ def stand_ins_of(checkup: Checkup) -> tuple[StandIn, ...]:
     if failure is not None and isinstance(failure.error, NameError) and isinstance(failure.node, ast.Name):
         found.append(_unset(failure.node.id, failure.span))
     if failure is None and not record.refused and record.stopped is None and not record.scans:
-        found += _uncalled(source)
+        found += [*_uncalled(source), *_uncalled_modules(source)]
     once = {(one.name, one.span): one for one in found}
     return tuple(sorted(once.values(), key=lambda one: (one.span.line, one.span.col)))
 
@@ -180,6 +185,48 @@ def _uncalled(source: Source) -> Iterator[StandIn]:
             yield StandIn(node.name, source.span(node), fill(NO_CALL, name=node.name))
 
 
+def _uncalled_modules(source: Source) -> Iterator[StandIn]:
+    """The last class of the script on `nnx.Module` that takes one input, where nothing gives it one."""
+    waiting = [
+        node for node in source.tree.body if isinstance(node, ast.ClassDef) and _call_of(source, node) is not None
+    ]
+    for node in waiting[-1:]:
+        yield StandIn(node.name, source.span(node), fill(NOT_CALLED, name=node.name))
+
+
+def _call_of(source: Source, module: ast.ClassDef) -> str | None:
+    """How its input gets to an instance, with ``{array}`` for it; None when it has one, or cannot be told."""
+    base = next((b for b in module.bases if source.dotted(b) == MODULE), None)
+    methods = {n.name: n for n in module.body if isinstance(n, ast.FunctionDef)}
+    if base is None or "__call__" not in methods or len(_required(methods["__call__"])) != 1:
+        return None
+    made = [
+        n.targets[0].id
+        for n in source.tree.body
+        if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name) and _makes(n.value, module.name)
+    ]
+    loads = [n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    if made:
+        return None if made[-1] in loads else fill(CALL_IT, name=made[-1], array="{array}")
+    wants = _required(methods["__init__"]) if "__init__" in methods else []
+    if module.name in loads or not set(wants) <= {"rngs"}:
+        return None
+    rngs = fill(RNGS, nnx=source.text_of(base).removesuffix(".Module")) if wants else ""
+    return fill(MAKE_IT, name=module.name, rngs=rngs) + fill(CALL_IT, name="model", array="{array}").lstrip("\n")
+
+
+def _required(function: ast.FunctionDef) -> list[str]:
+    """Its parameters without a default, but for the first."""
+    a = function.args
+    plain = [*a.posonlyargs, *a.args]
+    plain = plain[1 : len(plain) - len(a.defaults)] if a.defaults else plain[1:]
+    return [p.arg for p in plain] + [p.arg for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d is None]
+
+
+def _makes(value: ast.expr, name: str) -> bool:
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == name
+
+
 # --- putting one in -------------------------------------------------------------------------------------------------
 
 
@@ -209,6 +256,11 @@ def apply(script: str, stand_in: StandIn, shape: tuple[int, ...], dtype: str, se
     )
     if isinstance(node, ast.FunctionDef):
         text = script.rstrip("\n") + fill(SCAN_IT, name=name, array=array, inner=shape[1:], dtype=dtype)
+    elif isinstance(node, ast.ClassDef):
+        call = _call_of(source, node)
+        if call is None:
+            raise ValueError
+        text = script.rstrip("\n") + fill(call, array=array)
     elif isinstance(node, ast.ImportFrom):
         others = [alias for alias in node.names if (alias.asname or alias.name) != name]
         rest = ast.unparse(ast.ImportFrom(node.module, others, node.level)) + "\n" if others else ""

@@ -129,3 +129,35 @@ def test_plotting_is_left_out_and_needs_no_stand_in():
 def test_what_lists_files_or_asks_a_person_gets_no_array():
     for text in ("import os\nx = os.listdir('/')\n", "x = input('who? ')\n"):
         assert stand_ins_of(checked(text)) == ()
+
+
+MODULE = """from flax import nnx
+
+class Model(nnx.Module):
+    def __init__(self, {takes}):
+        self.inner = nnx.Linear(3, 2, rngs=rngs)
+
+    def __call__(self, inputs, scale=1.0):
+        return self.inner(inputs) * scale
+"""
+
+
+@pytest.mark.parametrize("end", ["", "m = Model(rngs=nnx.Rngs(3))\n"])
+@pytest.mark.parametrize("takes", ["rngs", "*, rngs: nnx.Rngs"])
+def test_a_module_that_nothing_calls_is_given_an_input(takes, end):
+    script = MODULE.format(takes=takes) + end
+    (offer,) = stand_ins_of(checked(script))
+    assert offer.name == "Model"
+    text, checkup = mended(script)
+    assert checkup.report.outcome is Outcome.OK, (text, checkup.report)
+    assert checkup.run.record.names["out"].shape == (4, 2)
+
+
+def test_a_module_that_is_called_or_wants_more_gets_no_input():
+    called = (
+        MODULE.format(takes="rngs") + "import jax.numpy as jnp\nm = Model(rngs=nnx.Rngs(0))\ny = m(jnp.ones((2, 3)))\n"
+    )
+    handed = MODULE.format(takes="rngs") + "m = Model(rngs=nnx.Rngs(0))\nprint(nnx.state(m))\n"
+    more = MODULE.format(takes="width, rngs")
+    for text in (called, handed, more, "class Plain:\n    def __call__(self, x):\n        return x\n"):
+        assert stand_ins_of(checked(text)) == ()
