@@ -14,7 +14,6 @@ What holds:
   itself and still answers; at 5 s it is killed.
 - Nothing that a worker sends is trusted: JSON of bounded length; whatever is not what was asked for ends the worker.
 - Whatever ends a worker (time, memory, a crash), its session gets a fresh one, and nobody else notices.
-
 One thread reads, watches times and memory and hands out work; another one asks the fork server for workers, which may
 take its time. All others only add to the queue under a lock.
 """
@@ -51,6 +50,8 @@ GLANCE, LOOK, REST = 0.01, 0.05, 5.0
 LAST_WORDS: Final = 0.5
 #: Seconds after which a worker that did not say that it begins is taken to have begun.
 SILENCE: Final = 1.0
+#: How often a script is begun again whose worker died with the fork server: spares of the dead one may be handed it, too.
+ORPHANED: Final = 8
 #: Seconds that filling the folder of programs may take, in the background.
 FILLING: Final = 600.0
 #: Seconds that closing waits for its thread.
@@ -453,7 +454,7 @@ class Pool:
             if worker.doomed is not None and reason is StopReason.DIED:
                 reason = worker.doomed[0]
             orphan = reason is StopReason.DIED and self._starter.lost
-            if orphan and not ticket.tries:  # it died with the fork server: not by what it ran
+            if orphan and ticket.tries < ORPHANED:  # it died with the fork server: not by what it ran
                 ticket.tries += 1
                 self._queue.put_back(ticket)
             else:

@@ -157,6 +157,12 @@ class ForkServer:
         """Whether the process runs."""
         return self._process.poll() is None
 
+    def ended_within(self, seconds: float) -> bool:
+        """Whether the process is over, or is so within this time."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        return not self.alive
+
     def fork(self, role: str) -> WorkerProcess:
         """A new process. Waits for the fork server, the first time until it has imported everything.
 

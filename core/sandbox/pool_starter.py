@@ -19,6 +19,8 @@ from core.sandbox.pool_process import CannotStart, ForkServer, WorkerProcess
 ATTEMPTS, AGAIN, SELDOM = 3, 0.2, 5.0
 #: Seconds that closing waits for the thread.
 PATIENCE: Final = 15.0
+#: Seconds between the end of a worker and that of the fork server it died with; seconds after which that is long ago.
+MOMENT, LATELY = 0.05, 1.0
 NO_SERVER = "the fork server does not answer ({error})"
 
 
@@ -40,6 +42,8 @@ class Starter:
         server: Callable[[], ForkServer],
     ) -> None:
         self.server: ForkServer | None = None
+        #: When a dead one was last replaced (`time.monotonic`).
+        self._replaced = -LATELY
         self.wanted = 0
         self.trouble = ""
         self._lock = lock
@@ -63,8 +67,13 @@ class Starter:
 
     @property
     def lost(self) -> bool:
-        """Whether there was a fork server that died: its workers ended with it."""
-        return self.server is not None and not self.server.alive
+        """Whether the fork server died just now: its workers ended with it.
+
+        They do so a moment before it can be seen to be dead, and it may have been replaced since.
+        """
+        if time.monotonic() - self._replaced < LATELY:
+            return True
+        return self.server is not None and self.server.ended_within(MOMENT)
 
     @property
     def again(self) -> float | None:
@@ -130,6 +139,7 @@ class Starter:
         if server is not None and server.alive:
             return server
         if server is not None:
+            self._replaced = time.monotonic()
             server.close()
         server = self._make()
         with self._lock:
