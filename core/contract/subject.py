@@ -1,4 +1,4 @@
-"""What is checked: one call of `lax.scan`, one trial of a cell (build, initialise, step), a script's cells."""
+"""What is checked: one call of `lax.scan`, one trial of a cell (build, initialise, step), a layer over sequences, a script's cells."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final
 
 from core.base.places import Places
+from core.base.sequences import Array, Masking, Slip
 
 if TYPE_CHECKING:
     from core.contract.record import CellEvents
@@ -118,4 +119,70 @@ class CellLog:
     places: Places = field(default_factory=Places)
 
 
-type Subject = ScanCall | CellTrial | CellLog | ScriptRecord
+@dataclass(frozen=True, slots=True, eq=False)
+class SequenceTrial:
+    """One recurrent layer over a batch of sequences, as a learner would call it: ``nnx.RNN(cell)(x, …)``, or a scan.
+
+    Attributes:
+        kind: name of the cell in `core.runners.cell_formulas.KINDS`.
+        inputs: the data as they are handed over, three axes, floating point.
+        axes: what their axes really are: ``BTF`` or ``TBF``.
+        hidden_features: H.
+        seed: of the cell's ``nnx.Rngs``; the backward cell of a bidirectional layer has `seed` + 1.
+        time_major: what the layer is told; the contract is kept when it agrees with `axes`.
+        reverse, keep_order, unroll: as of ``nnx.RNN``.
+        bidirectional: ``nnx.Bidirectional``; `reverse` and `keep_order` count for nothing then.
+        return_carry: whether the layer is asked for its carry.
+        masking: how padding is told to the layer.
+        lengths: one entry per example, as given, whatever its type; None when none were given.
+        mask: (B, T) bool by the true axes, holes allowed; None when none was given.
+        init: parts of the carry, each (B, H); None is zeros.
+        previous: (…) another sequence in the same axes, whose final carry is taken for init; None for none.
+        slips: mistakes that are made on purpose (a page's "Break it").
+        weights: changes to the parameters, by name of the change: ``forget_bias`` (added to b_f), ``recurrent_scale``
+            (factor of every recurrent kernel).
+        places: where each role stands.
+    """
+
+    kind: str
+    inputs: Array
+    axes: str
+    hidden_features: int
+    seed: int = 0
+    time_major: bool = False
+    reverse: bool = False
+    keep_order: bool = False
+    bidirectional: bool = False
+    return_carry: bool = True
+    unroll: Any = 1
+    masking: Masking = Masking.NONE
+    lengths: tuple[Any, ...] | None = None
+    mask: Array | None = None
+    init: tuple[Array, ...] | None = None
+    previous: Array | None = None
+    slips: frozenset[Slip] = frozenset()
+    weights: Mapping[str, float] = field(default_factory=dict)
+    places: Places = field(default_factory=Places)
+
+    @property
+    def misread(self) -> bool:
+        """Whether the layer takes the batch for time."""
+        return self.time_major != (self.axes == "TBF")
+
+    @property
+    def read(self) -> Array:
+        """The data time-first as the layer reads them: (T, B, F), or (B, T, F) when they are misread."""
+        return self.inputs if self.time_major else self.inputs.swapaxes(0, 1)
+
+    @property
+    def batch(self) -> int:
+        """B by the true axes."""
+        return int(self.inputs.shape[self.axes.index("B")])
+
+    @property
+    def length(self) -> int:
+        """T by the true axes."""
+        return int(self.inputs.shape[self.axes.index("T")])
+
+
+type Subject = ScanCall | CellTrial | CellLog | SequenceTrial | ScriptRecord
