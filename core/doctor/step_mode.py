@@ -26,6 +26,8 @@ MARK_STEP, MARK_INIT, MARK_XS = "# the step", "    # init", "    # xs"
 OPENING, CLOSING = "final, ys = jax.lax.scan(", ")"
 _INDENT = "    "
 _DEFINED = re.compile(r"^(?:async\s+)?def\s+([^\W\d]\w*)|^([^\W\d]\w*)\s*=\s*(?:lambda\b|\w*partial\b)", re.MULTILINE)
+#: A call of a scan at the left margin: the step's code would then scan by itself, before the fields are looked at.
+_SCANS = re.compile(r"^(?![ \t#@]|def\b|class\b|async\b).*\bscan\s*\(", re.MULTILINE)
 _OPEN, _CLOSE = "([{", ")]}"
 #: What the scan is over when the field is empty.
 _NOTHING = "None"
@@ -161,6 +163,11 @@ def _step_name(code: str) -> str:
     """The last function that the code defines at its top; ``step`` where there is none."""
     found = list(_DEFINED.finditer(code))
     return next(filter(None, found[-1].groups())) if found else "step"
+
+
+def looks_whole(code: str) -> bool:
+    """Whether what stands in the step's editor seems to be a whole script: it calls a scan itself."""
+    return _SCANS.search(_newlines(code)) is not None
 
 
 def _is_bare_tuple(text: str) -> bool:

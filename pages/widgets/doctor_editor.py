@@ -11,6 +11,7 @@ from core.base.text import fill
 from core.base.violation import Severity
 from core.doctor.link import SCRIPT, STEP
 from core.doctor.prep import Kind
+from core.doctor.step_mode import looks_whole
 from pages.widgets.cards import Mark, draw_marks, field_marks
 from pages.widgets.doctor_check import Look
 from pages.widgets.doctor_open import open_menu
@@ -24,10 +25,13 @@ RUN = "Run :small[Ctrl+Enter]"
 PLACEHOLDER = "Paste a script, a step, a notebook or an error here"
 STEP_PLACEHOLDER = "def step(carry, x): …"
 INIT, XS = "init", "xs"
+CODE_PLACE = "doctor_step_is_whole"
 XS_HELP = "An expression. Further arguments of the scan may follow: None, length=5"
 INIT_HELP = "An expression: the first carry. It sets the contract: shapes, dtypes, structure."
 NO_EDITOR = "This is a plain text area: {reason}."
 CELLS, CELLS_OPENED = "Show the notebook's code in the editor", "the notebook's code"
+LOOKS_WHOLE = "This code calls a scan itself, so it is a whole script, not a step."
+AS_SCRIPT, AS_SCRIPT_DONE = "Check it as a whole script", "the code as a whole script"
 NAMES_HELP = "jax, jnp, lax, nnx and np are imported."
 #: Pixels that the editor grows to before it scrolls.
 _HEIGHT, _STEP_HEIGHT = 640, 420
@@ -85,6 +89,11 @@ def editor(state: DoctorState, look: Look, now: Shown) -> bool:
 
 def step_fields(state: DoctorState, now: Shown) -> None:
     """Init and xs, with the faults that are theirs and the types that they have."""
+    if looks_whole(state.code):
+        draw_marks({CODE_PLACE: [Mark(Severity.NOTE, fill(LOOKS_WHOLE))]}, CODE_PLACE)
+        st.button(
+            fill(AS_SCRIPT), key="doctor_as_script", on_click=state.open_text, args=(state.code, fill(AS_SCRIPT_DONE))
+        )
     marks = field_marks(now.report)
     types = now.scans[0] if now.scans and not now.stale else None
     left, right = st.columns(2, gap="small")

@@ -578,6 +578,15 @@ def test_a_step_from_a_link_stays_a_step_however_slow_its_answers_are(pool, monk
     assert strip(at).startswith("✗ Contract broken: 1 error line 3 · ran in a worker")
 
 
+def test_a_whole_script_among_the_steps_goes_over_at_a_button(pool):
+    at = step_page(pool, CLEAN_SUM)
+    assert "it is a whole script, not a step" in said(at)
+    at = pressed(at, "doctor_as_script")
+    assert at.segmented_control(key="doctor_mode").value == "script"
+    assert code(at) == CLEAN_SUM
+    assert not labels(at, "Check it as a whole script")
+
+
 def test_an_unreadable_init_is_said_at_init(pool):
     at = step_page(pool, init="jnp.zeros((2")
     assert strip(at).startswith("✗ Python cannot read this script")

@@ -7,7 +7,7 @@ import pytest
 
 from core.base.places import Field, Span
 from core.doctor.check import check_script
-from core.doctor.step_mode import PRELUDE, StepFields, compose, take_apart
+from core.doctor.step_mode import PRELUDE, StepFields, compose, looks_whole, take_apart
 
 ADD = "def add(total, x):\n    total = total + x\n    return total, total"
 
@@ -132,3 +132,29 @@ def test_a_fault_of_init_is_at_init_and_its_fix_goes_there():
     checkup.close()
     assert back == fields(init="jnp.float32(0)")
     assert jnp.float32(0).dtype == "float32"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"{ADD}\n\nfinal, ys = jax.lax.scan(add, 0., jnp.arange(3.))",
+        f"{ADD}\r\nprint(lax.scan(add, 0., jnp.arange(3.)))",
+        f"{ADD}\nfor _ in range(2): scan (add, 0., xs)",
+    ],
+)
+def test_code_that_scans_by_itself_is_known_as_a_whole_script(code):
+    assert looks_whole(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        ADD,
+        "",
+        "def step(c, x):\n    inner, ys = jax.lax.scan(add, c, x)\n    return inner, ys",
+        "def scan(c, x):\n    return c, x",
+        "# jax.lax.scan(add, 0., xs)\n" + ADD,
+    ],
+)
+def test_a_step_with_a_scan_inside_it_is_a_step(code):
+    assert not looks_whole(code)
