@@ -46,6 +46,12 @@ _TABLE = (
     Limit("typed_numbers", 20_000, "numbers", "typed or pasted into one input"),
     Limit("typed_text", 1_000_000, "characters", "read from one paste before its numbers are counted"),
     Limit("programs", 32, "programs", "compiled and kept; FACTS: unbounded, a process dies of its memory maps"),
+    Limit("gradient_programs", 24, "programs", "of derivatives, compiled at their exact length and kept beside those"),
+    Limit("kept_cells", 32, "cells", "whose parameters are kept, 1.6 MB at most: building one takes as long as a run"),
+    Limit("kept_seed", 1_000, "seeds", "from 0 on, whose cells may be kept; that of any other is made anew each time"),
+    Limit(
+        "map_work", 20_000_000_000, "multiplications", "of one map of gradients through time: half a second, measured"
+    ),
     Limit("eager_programs", 5_000, "programs", "of operations run without jit, before JAX's own caches are dropped"),
     Limit(
         "unroll", 32, "steps", "copies of the step in one program: 16 compile in 0.3 s, 128 in 3 to 8, 512 in a minute"

@@ -15,7 +15,7 @@ import numpy as np
 
 from core.plots.player_values import MINUS
 from core.runners.cell_formulas import CellKind, GateSpec
-from core.runners.cells import CellStep
+from core.runners.cells import StepNumbers
 
 type Array = np.ndarray[Any, Any]
 type Columns = dict[str, list[str]]
@@ -78,7 +78,7 @@ def _gate(gate: GateSpec, symbols: str, numbers: str) -> Equation:
     return Equation(gate.name, symbols.format(**names), numbers.format(**names))
 
 
-def columns(step: CellStep, example: tuple[int, ...]) -> Columns:
+def columns(step: StepNumbers, example: tuple[int, ...]) -> Columns:
     """The text of each field for each unit, of one example (an index into the output's leading axes)."""
     at = _values(step, example)
     out: Columns = {}
@@ -96,7 +96,7 @@ def fields_of(numbers: str) -> list[str]:
     return [part.partition("}")[0] for part in numbers.split("{")[1:]]
 
 
-def _values(step: CellStep, example: tuple[int, ...]) -> dict[str, Array]:
+def _values(step: StepNumbers, example: tuple[int, ...]) -> dict[str, Array]:
     """Every number the equations name, by its field, each (H,), in the cell's own dtype."""
     at: dict[str, Array] = {}
     simple = step.kind.name == "SimpleCell"
@@ -117,7 +117,7 @@ def _values(step: CellStep, example: tuple[int, ...]) -> dict[str, Array]:
     return at
 
 
-def intermediate(step: CellStep, example: tuple[int, ...]) -> dict[str, Array]:
+def intermediate(step: StepNumbers, example: tuple[int, ...]) -> dict[str, Array]:
     """The numbers beside the operators of the drawing, by their slot, each (H,)."""
     at = _values(step, example)
     names = {"fc": "f·c", "ig": "i·g", "tc": "tanh(c′)", "zh": "z·h", "zn": "(1−z)·n", "a.pre": "a"}
@@ -129,7 +129,7 @@ def intermediate(step: CellStep, example: tuple[int, ...]) -> dict[str, Array]:
 # --- products written out -------------------------------------------------------------------------------------------
 
 
-def spelled(step: CellStep, cell_weights: Mapping[str, Any], example: tuple[int, ...]) -> list[dict[str, Any]]:
+def spelled(step: StepNumbers, cell_weights: Mapping[str, Any], example: tuple[int, ...]) -> list[dict[str, Any]]:
     """Each product x·W and h·W term by term: ``{"symbols": "x·W_{ii}", "texts": one per unit}``.
 
     Empty where there are too many terms to read (`SPELLED`), or the example's input or hidden state is not one row.

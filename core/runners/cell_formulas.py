@@ -10,7 +10,8 @@ Equations and where they come from:
   also has b_hn: the cell has no such parameter.
 - Simple: h′ = tanh(x·W_i + b_i + h·W_h). Docstring of `flax.nnx.SimpleCell`; Elman 1990.
 
-Everything is computed in float32; a carry of a smaller dtype is widened first, as the cell does it.
+Everything is computed in float32; a carry of a smaller dtype is widened first, as the cell does it. Finite differences
+ask for float64.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ def gate_weights(kind: CellKind, cell: Any) -> dict[str, GateWeights]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FormulaStep:
-    """What the formulas give: gates by name, the new carry's parts in order, the output; float32, (…, H)."""
+    """What the formulas give: gates by name, the new carry's parts in order, the output; of the dtype asked, (…, H)."""
 
     gates: Mapping[str, Array]
     carry: tuple[Array, ...]
@@ -137,7 +138,7 @@ class FormulaStep:
 
 
 def formula_step(
-    kind: CellKind, weights: Mapping[str, GateWeights], carry: tuple[Array, ...], inputs: Array
+    kind: CellKind, weights: Mapping[str, GateWeights], carry: tuple[Array, ...], inputs: Array, dtype: Any = np.float32
 ) -> FormulaStep:
     """One step by the equations.
 
@@ -146,13 +147,14 @@ def formula_step(
         weights: from `gate_weights`.
         carry: the parts in order, each (B, H) or anything that broadcasts with it.
         inputs: (B, F).
+        dtype: of the whole computation: everything is cast to it first.
 
     Raises:
         ValueError: the shapes do not fit, as NumPy finds them.
     """
-    w = {name: _float32(g) for name, g in weights.items()}
-    parts = [np.asarray(part).astype(np.float32) for part in carry]
-    x = np.asarray(inputs).astype(np.float32)
+    w = {name: _cast(g, dtype) for name, g in weights.items()}
+    parts = [np.asarray(part).astype(dtype, copy=False) for part in carry]
+    x = np.asarray(inputs).astype(dtype, copy=False)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         match kind.name:
             case "LSTMCell" | "OptimizedLSTMCell":
@@ -179,7 +181,7 @@ def _gru(w: Mapping[str, GateWeights], h: Array, x: Array) -> FormulaStep:
     r = _sigmoid(x @ w["r"].kernel_x + w["r"].bias + h @ w["r"].kernel_h)
     z = _sigmoid(x @ w["z"].kernel_x + w["z"].bias + h @ w["z"].kernel_h)
     n = np.tanh(x @ w["n"].kernel_x + w["n"].bias + r * (h @ w["n"].kernel_h))
-    new_h = (np.float32(1) - z) * n + z * h
+    new_h = (z.dtype.type(1) - z) * n + z * h
     return FormulaStep({"r": r, "z": z, "n": n}, (new_h,), new_h)
 
 
@@ -190,9 +192,9 @@ def _simple(w: Mapping[str, GateWeights], h: Array, x: Array) -> FormulaStep:
 
 
 def _sigmoid(z: Array) -> Array:
-    one = np.float32(1)
+    one = z.dtype.type(1)
     return np.asarray(one / (one + np.exp(-z)))
 
 
-def _float32(weights: GateWeights) -> GateWeights:
-    return GateWeights(*(np.asarray(a, np.float32) for a in (weights.kernel_x, weights.kernel_h, weights.bias)))
+def _cast(weights: GateWeights, dtype: Any) -> GateWeights:
+    return GateWeights(*(np.asarray(a, dtype) for a in (weights.kernel_x, weights.kernel_h, weights.bias)))

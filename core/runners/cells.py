@@ -51,8 +51,8 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CellStep:
-    """One step that ran.
+class StepNumbers:
+    """The numbers of one step.
 
     Attributes:
         kind: which cell.
@@ -61,11 +61,6 @@ class CellStep:
         after: the parts of the new carry.
         output: (…, H).
         gates: in the order of `kind.gates`.
-        parameters, carry, new_carry, result: type of every parameter, part of the carry as given, part of the new
-            carry, and output, under the paths ``cell.ii.kernel``, ``carry[0]``, ``new_carry[0]``, ``output``.
-        numpy: the formula against the program; `eager`: the cell called without jit against it; `vmap`: the cell
-            mapped over the batch against it, None where the carry has no batch of its own to map over.
-        compiled: whether this call compiled anything.
     """
 
     kind: CellKind
@@ -74,6 +69,20 @@ class CellStep:
     after: tuple[Array, ...]
     output: Array
     gates: tuple[Gate, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellStep(StepNumbers):
+    """One step that ran.
+
+    Attributes:
+        parameters, carry, new_carry, result: type of every parameter, part of the carry as given, part of the new
+            carry, and output, under the paths ``cell.ii.kernel``, ``carry[0]``, ``new_carry[0]``, ``output``.
+        numpy: the formula against the program; `eager`: the cell called without jit against it; `vmap`: the cell
+            mapped over the batch against it, None where the carry has no batch of its own to map over.
+        compiled: whether this call compiled anything.
+    """
+
     parameters: tuple[LeafType, ...]
     carry: tuple[LeafType, ...]
     new_carry: tuple[LeafType, ...]
@@ -171,7 +180,7 @@ def _step_program(kind: CellKind, graph: Any, tree: Any) -> Callable[..., Any]:
 
     def program(leaves: tuple[Any, ...], carry: Any, inputs: Any) -> dict[str, Any]:
         cell = nnx.merge(graph, tree_util.tree_unflatten(tree, leaves))
-        kept = _listen(kind, cell)
+        kept = listen(kind, cell)
         new_carry, output = cell(carry, inputs)
         h = parts_of(kind, carry)[-1]
         gates = {}
@@ -183,7 +192,7 @@ def _step_program(kind: CellKind, graph: Any, tree: Any) -> Callable[..., Any]:
     return program
 
 
-def _listen(kind: CellKind, cell: Any) -> dict[str, tuple[Any, Any]]:
+def listen(kind: CellKind, cell: Any) -> dict[str, tuple[Any, Any]]:
     """Make a cell's curves keep (what they got, what they gave) by gate; returns where they keep it.
 
     The cell calls each curve in the order of its gates; one more tanh of an LSTM, that of c′, belongs to no gate.

@@ -1,0 +1,193 @@
+"""Recurrent layers as a learner would build them: their cells, the parameters of these, and the layer of Flax itself.
+
+A cell of a size never seen before is dear: the constructor of Flax runs its initialisers one by one, and each compiles
+a program for each shape (some 350 ms). So the constructor is given initialisers that give the same numbers to the last
+bit and compile next to nothing. And the parameters of small seeds are kept, a handful of cells, for whoever asks next:
+building an LSTM cell takes as long as scanning it. A seed, two sizes and a name are all they are made from, and they
+are the same for everybody.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import jax
+import numpy as np
+from flax import nnx
+from jax import tree_util
+
+from core.base.limits import LIMITS
+from core.contract.subject import SequenceTrial
+from core.runners.cache import on_clear
+from core.runners.cell_formulas import KINDS, CellKind, GateWeights, gate_weights
+from core.runners.initial import kernel, recurrent_kernel, zeros
+from core.runners.room import keep_room
+
+type Array = np.ndarray[Any, Any]
+
+#: Names of the changes in `SequenceTrial.weights`.
+FORGET_BIAS: Final = "forget_bias"
+RECURRENT_SCALE: Final = "recurrent_scale"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellParts:
+    """A cell taken apart: what a program is made from, and what it is given.
+
+    Attributes:
+        kind: which cell.
+        graph, tree: its structure: `nnx.merge(graph, tree_util.tree_unflatten(tree, leaves))` is the cell.
+        leaves: its parameters on the device, never written to.
+        paths: of each leaf, ("hi", "kernel").
+        size: F and H.
+    """
+
+    kind: CellKind
+    graph: Any
+    tree: Any
+    leaves: tuple[Any, ...]
+    paths: tuple[tuple[str, ...], ...]
+    size: tuple[int, int]
+
+    def cell(self, leaves: tuple[Any, ...] | None = None) -> Any:
+        """A cell of its own, with these parameters or with others (tracers, in a program)."""
+        return nnx.merge(self.graph, tree_util.tree_unflatten(self.tree, self.leaves if leaves is None else leaves))
+
+
+def built(kind: str, in_features: int, hidden_features: int, seed: int) -> Any:
+    """A fresh cell: ``nnx.<kind>(in_features, hidden_features, rngs=nnx.Rngs(seed))``, the same to the last bit.
+
+    Raises:
+        KeyError: there is no such kind.
+        whatever Flax raises for these sizes or this seed.
+    """
+    return parts_of_cell(kind, in_features, hidden_features, seed).cell()
+
+
+def parts_of_cell(kind: str, in_features: int, hidden_features: int, seed: int) -> CellParts:
+    """The same cell, taken apart. Raises what `built` raises."""
+    key = (kind, in_features, hidden_features, seed)
+    known = all(type(part) is int for part in key[1:]) and 0 <= seed < LIMITS["kept_seed"].value
+    if not known:
+        return _take_apart(*key)
+    found = _kept.get(key)
+    if found is None:
+        _kept.put(key, found := _take_apart(*key))
+    return found
+
+
+def _take_apart(kind: str, in_features: Any, hidden_features: Any, seed: Any) -> CellParts:
+    keep_room()
+    cell = KINDS[kind].cell(
+        in_features,
+        hidden_features,
+        rngs=nnx.Rngs(seed),
+        kernel_init=kernel,
+        recurrent_kernel_init=recurrent_kernel,
+        bias_init=zeros,
+    )
+    graph, state = nnx.split(cell)
+    flat, tree = tree_util.tree_flatten(state)
+    named, _ = tree_util.tree_flatten_with_path(nnx.to_pure_dict(state))
+    paths = tuple(tuple(str(k.key) for k in path) for path, _ in named)
+    return CellParts(KINDS[kind], graph, tree, tuple(flat), paths, (int(in_features), int(hidden_features)))
+
+
+class _Kept:
+    """The cells that were asked for last, up to the limit ``kept_cells``."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._cells: OrderedDict[tuple[Any, ...], CellParts] = OrderedDict()
+
+    def get(self, key: tuple[Any, ...]) -> CellParts | None:
+        with self._lock:
+            if key in self._cells:
+                self._cells.move_to_end(key)
+            return self._cells.get(key)
+
+    def put(self, key: tuple[Any, ...], parts: CellParts) -> None:
+        with self._lock:
+            self._cells[key] = parts
+            while len(self._cells) > LIMITS["kept_cells"].value:
+                self._cells.popitem(last=False)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._cells.clear()
+
+
+_kept = _Kept()
+on_clear(_kept.clear)
+
+
+# --- of a trial -----------------------------------------------------------------------------------------------------
+
+
+def seeds_of(trial: SequenceTrial) -> tuple[int, ...]:
+    """Of the cell, or of the forward and the backward one."""
+    return (trial.seed, trial.seed + 1) if trial.bidirectional else (trial.seed,)
+
+
+def cells_of(trial: SequenceTrial) -> tuple[CellParts, ...]:
+    """The cell of each direction, with the trial's changes of the weights made.
+
+    Raises:
+        KeyError: no such kind of cell, or no such change.
+        whatever Flax raises for these sizes.
+    """
+    features, hidden = trial.inputs.shape[-1], trial.hidden_features
+    return tuple(_changed(parts_of_cell(trial.kind, features, hidden, seed), trial.weights) for seed in seeds_of(trial))
+
+
+def parameters(trial: SequenceTrial) -> list[dict[str, GateWeights]]:
+    """The weights by gate of each direction, NumPy float32, with the trial's changes made. Raises as `cells_of`."""
+    return [weights_of(parts) for parts in cells_of(trial)]
+
+
+def weights_of(parts: CellParts) -> dict[str, GateWeights]:
+    """The weights of a cell by gate, on the host."""
+    return gate_weights(parts.kind, parts.cell(tuple(np.asarray(leaf) for leaf in parts.leaves)))
+
+
+def _changed(parts: CellParts, changes: Mapping[str, float]) -> CellParts:
+    """With `forget_bias` added to b_f (a cell without a forget gate has none) and recurrent kernels scaled."""
+    unknown = set(changes) - {FORGET_BIAS, RECURRENT_SCALE}
+    if unknown:
+        raise KeyError(*sorted(unknown))
+    added = np.float32(changes.get(FORGET_BIAS, 0.0))
+    scale = np.float32(changes.get(RECURRENT_SCALE, 1.0))
+    if added == 0 and scale == 1:
+        return parts
+    kind, leaves = parts.kind, dict(zip(parts.paths, parts.leaves, strict=True))
+    if scale != 1:
+        for name in {gate.layers[1] for gate in kind.gates}:
+            leaves[name, "kernel"] = jax.device_put(np.asarray(leaves[name, "kernel"]) * scale)
+    for gate in kind.gates:
+        if gate.name == "f" and added != 0:
+            path = (gate.layers[1], "bias")
+            bias = np.array(leaves[path])
+            width = len(bias) // kind.blocks
+            bias[gate.column * width : (gate.column + 1) * width] += added
+            leaves[path] = jax.device_put(bias)
+    return replace(parts, leaves=tuple(leaves[path] for path in parts.paths))
+
+
+def layer_of(trial: SequenceTrial) -> Any:
+    """The layer itself: ``nnx.RNN``, or ``nnx.Bidirectional`` of two of them. It knows of no mask.
+
+    Raises:
+        as `cells_of`.
+    """
+    cells = [parts.cell() for parts in cells_of(trial)]
+    common = {"time_major": trial.time_major, "unroll": trial.unroll}
+    if trial.bidirectional:
+        forward, backward = (nnx.RNN(cell, **common) for cell in cells)
+        return nnx.Bidirectional(forward, backward, time_major=trial.time_major, return_carry=trial.return_carry)
+    return nnx.RNN(
+        cells[0], **common, return_carry=trial.return_carry, reverse=trial.reverse, keep_order=trial.keep_order
+    )
