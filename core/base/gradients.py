@@ -18,16 +18,20 @@ class MemoryMap:
 
     Attributes:
         kind: name of the cell.
-        h: (T, T): ``h[s, t]`` is ‖∂h_{s+1} / ∂x_t‖ over all H units and F features of one example: the hidden state
-            that step s leaves, against the input that step t read. Exactly 0 where t > s.
+        h: (T, T) float64: ``h[s, t]`` is ‖∂h_{s+1} / ∂x_t‖ over all H units and F features of one example: the hidden
+            state that step s leaves, against the input that step t read. Exactly 0 where t > s.
         c: the same of the cell state; None for a cell without one.
         compiled: whether this call compiled.
+        vanished: how many norms are not 0 but below what float64 holds (about 1e-308), and stand here as 0.
+        exploded: how many are above what it holds, and stand here as infinity.
     """
 
     kind: str
     h: Array
     c: Array | None
     compiled: bool
+    vanished: int = 0
+    exploded: int = 0
 
     @property
     def last_h(self) -> Array:
@@ -48,8 +52,13 @@ class MemoryCheck:
         grad: reverse mode (`jax.grad`, one pass a unit) against the map's forward mode, float32.
         finite: central differences of the NumPy formulas in float64 against the map.
         step: the step of those differences.
+        trajectory: each step of the trajectory that all three follow, against the NumPy formulas in float64.
+        beyond: how many norms of the row are above float32's range, where `jax.grad` itself gives infinity or NaN: they
+            are not part of `grad`.
     """
 
     grad: Difference
     finite: Difference
     step: float
+    trajectory: Difference
+    beyond: int = 0

@@ -1,4 +1,4 @@
-"""What is checked: one call of `lax.scan`, one trial of a cell (build, initialise, step), a layer over sequences, a script's cells."""
+"""What is checked: a call of `lax.scan`, a trial of a cell, a layer over sequences, one update, a script's cells."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final
 
 from core.base.places import Places
+from core.base.scan_gradients import Target
 from core.base.sequences import Array, Masking, Slip
+from core.base.training import TrainingSpec
 
 if TYPE_CHECKING:
     from core.contract.record import CellEvents
@@ -39,6 +41,8 @@ class ScanCall:
             compiles nothing.
         axes: axis letters that the learner declared, by path: ``{"xs": "BTF"}``. Only what was said, never a guess.
         right_step: for a step that is known to be faulty (a "Break it" of a page), the right one with its init.
+        gradient: gradients are taken through it: what is summed before it is differentiated, ``final`` or ``ys``; None
+            where nobody takes any.
         places: where each role stands, in code or on a page.
         earlier: what happened to cells before this call in the same script (a carry that comes from
             ``initialize_carry`` is known by identity); None where there is no script.
@@ -54,6 +58,7 @@ class ScanCall:
     params: Mapping[str, Any] = field(default_factory=dict)
     axes: Mapping[str, str] = field(default_factory=dict)
     right_step: Callable[..., Any] | None = None
+    gradient: Target | None = None
     places: Places = field(default_factory=Places)
     earlier: CellEvents | None = None
     locate: Callable[[], Places | None] | None = None
@@ -185,4 +190,4 @@ class SequenceTrial:
         return int(self.inputs.shape[self.axes.index("T")])
 
 
-type Subject = ScanCall | CellTrial | CellLog | SequenceTrial | ScriptRecord
+type Subject = ScanCall | CellTrial | CellLog | SequenceTrial | TrainingSpec | ScriptRecord

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from core.steps import accumulate, dynamics, faulty, memory, rows
+from core.steps import accumulate, dynamics, faulty, memory, rows, slopes
 from core.steps.step import Step
 
 #: The right steps in the order of the list; the first is the opening one.
-PRESETS: tuple[Step, ...] = (*accumulate.STEPS, *rows.STEPS, *memory.STEPS, *dynamics.STEPS)
+PRESETS: tuple[Step, ...] = (*accumulate.STEPS, *rows.STEPS, *memory.STEPS, *dynamics.STEPS, *slopes.STEPS)
+#: Steps that are right as scans, and whose gradient is not finite: each has a guarded twin among the right ones.
+UNGUARDED: tuple[Step, ...] = slopes.UNGUARDED
 #: Steps that break a rule on purpose.
 FAULTY: tuple[Step, ...] = faulty.STEPS
 
-STEPS: Mapping[str, Step] = MappingProxyType({step.id: step for step in (*PRESETS, *FAULTY)})
+STEPS: Mapping[str, Step] = MappingProxyType({step.id: step for step in (*PRESETS, *UNGUARDED, *FAULTY)})
 DEFAULT: Step = PRESETS[0]
 
 
@@ -23,5 +25,5 @@ def find_step(name: str) -> Step | None:
 
 
 def right_of(step: Step) -> Step:
-    """The right one of a faulty step; a right step itself."""
+    """The right one of a faulty or unguarded step; a right step itself."""
     return STEPS[step.right] if step.right else step

@@ -93,7 +93,7 @@ class Step:
         leaves: a short name for each carry leaf by its path.
         arguments: the keyword arguments of `fn`.
         right: for a faulty step, the id of the right one; "" for a right one.
-        breaks: for a faulty step, the code of the rule it breaks.
+        breaks: for a faulty step, the code of the rule it breaks (N502: only where gradients are taken).
     """
 
     id: str

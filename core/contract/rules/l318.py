@@ -32,10 +32,12 @@ from flax import nnx
 from core.base.places import Because
 from core.base.text import fill
 from core.base.violation import Severity
+from core.contract import training_facts
 from core.contract.modes import moved, says_mode, stochastic, updated, uses_after
 from core.contract.rule import Finding, Jax, Measure, Repair, Rule, Stage
 from core.contract.script_facts import ScriptFacts
 from core.contract.script_record import Called, ScriptRecord
+from core.contract.training_facts import TrainingFacts
 
 NO_RNGS = "{text} drops units at random, and was given no rngs to draw from: not when it was built, not in this call."
 NO_STREAM = "{text} draws from the stream {stream} of an nnx.Rngs that has neither that nor a default one."
@@ -62,8 +64,11 @@ FLAGS: tuple[tuple[type, str], ...] = (
 LAYERS = tuple(layer for layer, _ in FLAGS)
 
 
-def check(facts: ScriptFacts) -> Iterator[Finding]:
+def check(facts: TrainingFacts | ScriptFacts) -> Iterator[Finding]:
     """The layer that failed; else, calls after training in training mode."""
+    if isinstance(facts, TrainingFacts):
+        yield from training_facts.check(facts)
+        return
     if facts.failure is not None:
         found = _failed(facts)
         if found is not None:
@@ -253,5 +258,5 @@ RULE = Rule(
     stage=Stage.TRACE,
     why=WHY,
     check=check,
-    on=frozenset({"script"}),
+    on=frozenset({"script", "training"}),
 )

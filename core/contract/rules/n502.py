@@ -14,8 +14,9 @@ too, and 0 times its infinite derivative is NaN; the norm and the root have no d
     safe = jnp.where(x > 0, x, 1.0)         # guard what goes in as well
     y = jnp.where(x > 0, jnp.log(safe), 0.0)
 
-Looked for only where a script takes gradients. The whole program of the gradient is carried out operation by operation,
-steps of scans included: the place is the expression whose derivative is the first that is not finite.
+Looked for only where gradients are taken, by a script or through a scan of the Gradients page. In a script the whole
+program of the gradient is carried out operation by operation, steps of scans included: the place is the expression whose
+derivative is the first that is not finite.
 
 Source: JAX documentation, "Gradients contain NaN where using where"; jax-ml/jax#1052.
 """
@@ -34,6 +35,8 @@ from jax import tree_util
 from core.base.places import Because
 from core.base.text import fill
 from core.base.violation import Severity
+from core.contract import scan_gradient
+from core.contract.facts import ScanFacts
 from core.contract.grads import Born, births
 from core.contract.grads_edit import repairs, selecting
 from core.contract.origin import record_of
@@ -72,8 +75,11 @@ class _Wild:
     path: str
 
 
-def check(facts: ScriptFacts) -> Iterator[Finding]:
-    """One finding for each expression that such a gradient was born in."""
+def check(facts: ScanFacts | ScriptFacts) -> Iterator[Finding]:
+    """One finding for each expression that such a gradient was born in; of a page's scan, one."""
+    if isinstance(facts, ScanFacts):
+        yield from scan_gradient.check(facts)
+        return
     said = set()
     for wild in facts.once(_found):
         place = wild.born.place
@@ -281,6 +287,6 @@ RULE = Rule(
     stage=Stage.TRACE,
     why=WHY,
     check=check,
-    on=frozenset({"script"}),
+    on=frozenset({"scan", "script"}),
     beats=frozenset({"N501"}),
 )

@@ -12,7 +12,7 @@ import pytest
 from core.base.avals import aval_of
 from core.contract.subject import ScanCall
 from core.runners.scan import run_call
-from core.steps.library import DEFAULT, FAULTY, PRESETS, STEPS, find_step, right_of
+from core.steps.library import DEFAULT, FAULTY, PRESETS, STEPS, UNGUARDED, find_step, right_of
 from core.steps.step import Step, XKind, step_keys, x_aval
 
 DTYPES = ("float32", "int32", "bool", "bfloat16", "float16", "int8")
@@ -232,6 +232,36 @@ def test_tanh_rnn_takes_a_batch_too():
     close(run_call(call).ys[:, 1], alone.ys)
 
 
+@BOTH
+def test_sum_of_roots_is_a_cumsum(xs):
+    want = np.cumsum(np.sqrt(np.where(xs > 0, xs, 0).astype(np.float64)), axis=0)
+    close(run("sum_of_roots", xs).ys, want)
+
+
+def test_path_length_is_a_sum_of_norms():
+    moves = WIDE[:, 0] * (np.arange(20) % 3 > 0)[:, None]
+    close(run("path_length", moves).ys, np.cumsum(np.linalg.norm(moves, axis=1)))
+
+
+@BOTH
+def test_entropy_is_its_formula(xs):
+    p = np.abs(xs) * (xs > 0)
+    logs = np.log2(p, out=np.zeros_like(p), where=p > 0)
+    close(run("entropy", p).ys, -np.cumsum(p * logs, axis=0))
+
+
+def test_entropy_of_two_fair_coins():
+    assert run("entropy", np.full(4, 0.25, np.float32)).final == 2
+
+
+@pytest.mark.parametrize("step", UNGUARDED, ids=lambda s: s.id)
+def test_an_unguarded_step_has_the_values_of_its_right_twin(step: Step):
+    for xs in (None, np.random.default_rng(2).normal(size=(9, 2)).astype(np.float32)):
+        np.testing.assert_array_equal(run(step.id, xs).ys, run(step.right, xs).ys)
+    assert (step.fn.__name__, step.breaks) == (step.id, "N502")
+    assert right_of(step) in PRESETS
+
+
 # --- the contract ---------------------------------------------------------------------------------------------------
 
 
@@ -278,7 +308,7 @@ def test_every_parameter_moves_the_result(step: Step):
 def test_the_list():
     assert len(PRESETS) >= 14
     assert DEFAULT.id == "running_sum"
-    assert len(STEPS) == len(PRESETS) + len(FAULTY)
+    assert len(STEPS) == len(PRESETS) + len(UNGUARDED) + len(FAULTY)
     assert find_step("kalman") is STEPS["kalman"]
     assert find_step("no such") is None
     assert len({s.title for s in STEPS.values()}) == len(STEPS)
