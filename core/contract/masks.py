@@ -89,7 +89,7 @@ def _next(facts: ScriptFacts, made: Made, home: ast.AST) -> Iterator[Made]:
 def numbers(value: Any) -> Numbers | None:
     """A value's numbers where it has any: of an array, or of nested lists."""
     if concrete(value) or isinstance(value, np.ndarray):
-        return np.asarray(value)
+        return None if jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key) else np.asarray(value)
     if isinstance(value, list | tuple) and value and not any(isinstance(v, jax.core.Tracer) for v in _flat(value)):
         try:
             array = np.asarray(value)
