@@ -294,14 +294,19 @@ def fix_all(subject: Subject, report_bench: Bench, rules: Iterable[Rule] | None 
 def _fix_all(subject: Subject, report_bench: Bench, chosen: tuple[Rule, ...]) -> Fix | None:
     before = diagnose(subject, chosen)
     repairs: list[Repair] = []
+    waiting: list[Found] = []
     for found in (f for f in before.found if f.severity.breaks):
-        for repair in found.finding.repairs:
-            attempt = report_bench.attempt((repair,))
-            if attempt is not None and holds(found, before, diagnose(attempt.subject, chosen)):
-                repairs.append(repair)
-                break
+        own = next((r for r in found.finding.repairs if _mends(found, before, report_bench, chosen, (r,))), None)
+        if own is None:
+            waiting.append(found)
         else:
+            repairs.append(own)
+    for found in waiting:  # what can only be mended once the others are: lengths for a layer that misreads its axes
+        together = (r for r in found.finding.repairs if _mends(found, before, report_bench, chosen, (*repairs, r)))
+        own = next(together, None)
+        if own is None:
             return None
+        repairs.append(own)
     if len(repairs) < 2:
         return None
     attempt = report_bench.attempt(tuple(repairs))
@@ -311,6 +316,14 @@ def _fix_all(subject: Subject, report_bench: Bench, chosen: tuple[Rule, ...]) ->
     if after.breaking or after.error is not None or after.reached is not Stage.DONE:
         return None
     return Fix(TITLE_ALL, attempt.edit)
+
+
+def _mends(
+    found: Found, before: Diagnosis, bench: Bench, chosen: tuple[Rule, ...], repairs: tuple[Repair, ...]
+) -> bool:
+    """Whether these repairs together do what they say of this fault."""
+    attempt = bench.attempt(repairs)
+    return attempt is not None and holds(found, before, diagnose(attempt.subject, chosen))
 
 
 TITLE_ALL = "Apply all"

@@ -12,9 +12,12 @@ from jax import lax, tree_util
 
 from core.base.avals import Aval, LeafType, abstract, aval_of, leaf_types
 from core.base.results import ScanResult
+from core.base.training import TrainingSpec
 from core.contract.record import CellEvents, recording
-from core.contract.subject import MISSING, CellLog, CellTrial, ScanCall, Subject
+from core.contract.sequence_facts import SequenceFacts
+from core.contract.subject import MISSING, CellLog, CellTrial, ScanCall, SequenceTrial, Subject
 from core.contract.trace import Raised, StepTrace, same_structure, slice_aval, struct_of, trace_step
+from core.contract.training_facts import TrainingFacts
 
 if TYPE_CHECKING:
     from core.contract.script_facts import ScriptFacts
@@ -281,7 +284,7 @@ def _given(**kwargs: Any) -> dict[str, Any]:
     return {k: fresh(v) for k, v in kwargs.items() if v is not MISSING}
 
 
-type Facts = ScanFacts | CellFacts | LogFacts | ScriptFacts
+type Facts = ScanFacts | CellFacts | LogFacts | SequenceFacts | TrainingFacts | ScriptFacts
 
 
 def facts_of(subject: Subject) -> Facts:
@@ -292,6 +295,10 @@ def facts_of(subject: Subject) -> Facts:
         return CellFacts(subject)
     if isinstance(subject, CellLog):
         return LogFacts(subject)
+    if isinstance(subject, SequenceTrial):
+        return SequenceFacts(subject)
+    if isinstance(subject, TrainingSpec):
+        return TrainingFacts(subject)
     from core.contract.script_facts import ScriptFacts  # it is about scans and cells, and rests on their facts
 
     return ScriptFacts(subject)

@@ -111,7 +111,8 @@ class Rule:
         stage: when it can be known.
         why: the contract sentence (a template).
         check: finds it; gets `ScanFacts` or `CellFacts` and yields findings.
-        on: names of the facts it understands: ``scan``, ``cell``, ``log`` (a script's cells outside scans).
+        on: names of the facts it understands: ``scan``, ``cell``, ``log`` (a script's cells outside scans), ``sequence``
+            (a layer over sequences), ``training`` (one update), ``script``.
         beats: codes that say the same less precisely: they are dropped when this one was found (for the same path,
             or when either has no path).
     """

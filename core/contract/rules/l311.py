@@ -37,11 +37,13 @@ from core.base.avals import aval_of
 from core.base.places import Because, Span
 from core.base.text import fill
 from core.base.violation import Severity, TextEdit
+from core.contract import sequence_masks
 from core.contract.masks import Numbers, Run, farthest, final_carry, known, number_of, numbers, run_numbered, runs
 from core.contract.padding import Unused, unused
 from core.contract.rule import Finding, Jax, Measure, Repair, Rule, Stage
 from core.contract.script_facts import ScriptFacts
 from core.contract.script_record import ScanSite, ScriptRecord, Seen
+from core.contract.sequence_facts import SequenceFacts
 from core.contract.source import FUNCTIONS
 
 MOVES = (
@@ -65,8 +67,11 @@ SCAN_FIX = """def {name}(carry, inputs):
     return {jax}.tree.map(lambda n, o: {jnp}.where(keep[:, None], n, o), new, carry), y"""
 
 
-def check(facts: ScriptFacts) -> Iterator[Finding]:
+def check(facts: ScriptFacts | SequenceFacts) -> Iterator[Finding]:
     """One finding for each call of a layer, or scan over a cell, that leaves lengths or a mask unused."""
+    if isinstance(facts, SequenceFacts):
+        yield from sequence_masks.padding(facts)
+        return
     said: set[ast.AST] = set()
     for run in runs(facts):
         if run.lengths is None and run.call.node not in said and run.call.error is None and run.steps > 1:
@@ -383,5 +388,5 @@ RULE = Rule(
     stage=Stage.TRACE,
     why=WHY,
     check=check,
-    on=frozenset({"script"}),
+    on=frozenset({"script", "sequence"}),
 )

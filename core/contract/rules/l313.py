@@ -36,12 +36,14 @@ from core.base.avals import aval_of
 from core.base.places import Because, Span
 from core.base.text import fill
 from core.base.violation import Severity, TextEdit
+from core.contract import sequence_built
 from core.contract.cell_proof import farthest
 from core.contract.fates import concrete, function_parameters
 from core.contract.record import BuildEvent, CellEvents
 from core.contract.rule import Finding, Jax, Measure, Repair, Rule, Stage
 from core.contract.script_facts import ScriptFacts
 from core.contract.script_record import ScanSite, ScriptRecord
+from core.contract.sequence_facts import SequenceFacts
 from core.contract.source import FUNCTIONS, Function
 
 BUILT = (
@@ -59,8 +61,11 @@ APART = "The weights of the second cell, compared with those of the first: large
 WHY = "Parameters live outside the step: it is run many times and must find the same ones each time."
 
 
-def check(facts: ScriptFacts) -> Iterator[Finding]:
+def check(facts: ScriptFacts | SequenceFacts) -> Iterator[Finding]:
     """One finding for each build in the step of a scan, or in the body of a loop that carries a state on."""
+    if isinstance(facts, SequenceFacts):
+        yield from sequence_built.built_in_step(facts)
+        return
     said: set[Any] = set()
     for number, site in enumerate(facts.scans):
         stepped = {id(step.cell) for step in site.facts.cells.steps}
@@ -319,6 +324,6 @@ RULE = Rule(
     stage=Stage.TRACE,
     why=WHY,
     check=check,
-    on=frozenset({"script"}),
+    on=frozenset({"script", "sequence"}),
     beats=frozenset({"R404"}),
 )

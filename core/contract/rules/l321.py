@@ -34,6 +34,7 @@ import numpy as np
 from core.base.places import Because
 from core.base.text import fill
 from core.base.violation import Severity, TextEdit
+from core.contract import sequence_masks
 from core.contract.cell_proof import NOISE
 from core.contract.masks import (
     GATHERS,
@@ -55,6 +56,7 @@ from core.contract.masks import (
 from core.contract.rule import Finding, Jax, Measure, Repair, Rule, Stage
 from core.contract.script_facts import ScriptFacts
 from core.contract.script_record import ScriptRecord
+from core.contract.sequence_facts import SequenceFacts
 
 HOLE = (
     "seq_lengths is the sum of a mask with a hole: step {step} of example {example} is off and one after it is on. The "
@@ -83,8 +85,11 @@ class Summed:
         return np.moveaxis(self.mask.astype(bool), self.axis, 1)
 
 
-def check(facts: ScriptFacts) -> Iterator[Finding]:
+def check(facts: ScriptFacts | SequenceFacts) -> Iterator[Finding]:
     """One finding for each call that sums a mask with a hole."""
+    if isinstance(facts, SequenceFacts):
+        yield from sequence_masks.summed_mask(facts)
+        return
     said: set[ast.Call] = set()
     for run in runs(facts):
         summed = _summed(facts, run)
@@ -244,5 +249,5 @@ RULE = Rule(
     stage=Stage.TRACE,
     why=WHY,
     check=check,
-    on=frozenset({"script"}),
+    on=frozenset({"script", "sequence"}),
 )

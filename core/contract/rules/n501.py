@@ -40,12 +40,14 @@ from core.base.places import Place
 from core.base.results import ScanResult, Series
 from core.base.text import fill
 from core.base.violation import Severity
+from core.contract import sequence_values
 from core.contract.carry import return_place
 from core.contract.facts import CellFacts, ScanFacts, run_trial
 from core.contract.precision import largest, ran
 from core.contract.program import depends
 from core.contract.replay import Birth, Given, not_finite, origins
 from core.contract.rule import Finding, Jax, Measure, Rule, Stage
+from core.contract.sequence_facts import SequenceFacts
 from core.contract.subject import CellTrial, ScanCall
 from core.contract.trace import StepTrace
 from core.contract.weak import harms
@@ -98,8 +100,11 @@ class _Spot:
         return element(self.leaf.path, self.index)
 
 
-def check(facts: ScanFacts | CellFacts) -> Iterator[Finding]:
+def check(facts: ScanFacts | CellFacts | SequenceFacts) -> Iterator[Finding]:
     """At most one finding: the first birth, else where the first one came in."""
+    if isinstance(facts, SequenceFacts):
+        yield from sequence_values.not_finite(facts)
+        return
     yield from _scan(facts) if isinstance(facts, ScanFacts) else _cell(facts)
 
 
@@ -355,5 +360,5 @@ RULE = Rule(
     stage=Stage.RUN,
     why=WHY,
     check=check,
-    on=frozenset({"scan", "cell"}),
+    on=frozenset({"scan", "cell", "sequence"}),
 )

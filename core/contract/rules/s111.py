@@ -25,14 +25,21 @@ from core.base.violation import Severity
 from core.contract.facts import ScanFacts
 from core.contract.rule import Finding, Jax, Rule, Stage
 from core.contract.sequence import whole_length
+from core.contract.sequence_facts import SequenceFacts
+from core.contract.sequence_padding import place
 
 MESSAGE_XS = "xs is empty, {xs}: no step is run, ys is empty and the final carry is init."
 MESSAGE_LENGTH = "length is 0: no step is run, ys is empty and the final carry is init."
+MESSAGE_LAYER = "T is 0: no step is run, the outputs are empty and the final carry is init."
 WHY = "An empty sequence is legal. The step is still traced once, so it must keep the contract all the same."
 
 
-def check(facts: ScanFacts) -> Iterator[Finding]:
+def check(facts: ScanFacts | SequenceFacts) -> Iterator[Finding]:
     """A note when T is 0."""
+    if isinstance(facts, SequenceFacts):
+        if facts.trial.length == 0 and not facts.trial.misread:
+            yield Finding(MESSAGE_LAYER, place(facts, "length"))
+        return
     if facts.length != 0:
         return
     if facts.xs_types:
@@ -51,4 +58,5 @@ RULE = Rule(
     stage=Stage.INPUT,
     why=WHY,
     check=check,
+    on=frozenset({"scan", "sequence"}),
 )

@@ -35,11 +35,13 @@ import numpy as np
 from core.base.places import Because, Span
 from core.base.text import fill
 from core.base.violation import Severity, TextEdit
+from core.contract import sequence_rules
 from core.contract.facts import ScanFacts
 from core.contract.origin import record_of
 from core.contract.rule import Finding, Jax, Measure, Repair, Rule, Stage
 from core.contract.script_facts import ScriptFacts
 from core.contract.script_record import Called
+from core.contract.sequence_facts import SequenceFacts
 from core.contract.subject import ScanCall, Subject
 from core.contract.trace import StepTrace
 from core.contract.visits import Reversed, is_rnn, reversed_calls, reverses, sequences, steps_of
@@ -71,8 +73,11 @@ WHY = "lax.scan keeps ys in the order of xs also in reverse; order of time and o
 NO = frozenset({"false", "no", "0", "off", "none", "f", "n"})
 
 
-def check(facts: ScanFacts | ScriptFacts) -> Iterator[Finding]:
-    """The scan's own `reverse`; of a script, calls of `nnx.RNN`."""
+def check(facts: ScanFacts | ScriptFacts | SequenceFacts) -> Iterator[Finding]:
+    """The scan's own `reverse`; of a script, calls of `nnx.RNN`; of a layer over sequences, the layer."""
+    if isinstance(facts, SequenceFacts):
+        yield from sequence_rules.order_of_visits(facts)
+        return
     yield from _scan(facts) if isinstance(facts, ScanFacts) else _networks(facts)
 
 
@@ -174,5 +179,5 @@ RULE = Rule(
     stage=Stage.TRACE,
     why=WHY,
     check=check,
-    on=frozenset({"scan", "script"}),
+    on=frozenset({"scan", "script", "sequence"}),
 )

@@ -35,6 +35,7 @@ from core.contract.counts import Kind, is_int, is_number
 from core.contract.facts import ScanFacts
 from core.contract.rule import Finding, Jax, Measure, Repair, Rule, Stage
 from core.contract.sequence import length_count, scans_nothing, xs_length
+from core.contract.sequence_facts import SequenceFacts
 from core.contract.subject import ScanCall
 
 MESSAGE_BENT = "length is {value}, which is no whole number: JAX takes it as {steps}."
@@ -52,10 +53,13 @@ CLAIM = "A scan that only counts was run with this length: this is how far the n
 WIDTH = 40
 
 
-def check(facts: ScanFacts) -> Iterator[Finding]:
-    """At most one finding for `length` and one for `unroll`."""
+def check(facts: ScanFacts | SequenceFacts) -> Iterator[Finding]:
+    """At most one finding for `length` and one for `unroll`; a layer over sequences has only the latter."""
+    if isinstance(facts, SequenceFacts):
+        yield from _unroll(facts, facts.trial.unroll)
+        return
     yield from _length(facts)
-    yield from _unroll(facts)
+    yield from _unroll(facts, facts.call.unroll)
 
 
 def _length(facts: ScanFacts) -> Iterator[Finding]:
@@ -122,8 +126,7 @@ def _nearest(value: Any) -> int | None:
     return math.ceil(abs(float(value)))
 
 
-def _unroll(facts: ScanFacts) -> Iterator[Finding]:
-    value = facts.call.unroll
+def _unroll(facts: ScanFacts | SequenceFacts, value: Any) -> Iterator[Finding]:
     if isinstance(value, jax.core.Tracer | bool | np.bool_):
         return
     array = isinstance(value, jax.Array | np.ndarray)
@@ -158,4 +161,5 @@ RULE = Rule(
     stage=Stage.INPUT,
     why=WHY_LENGTH,
     check=check,
+    on=frozenset({"scan", "sequence"}),
 )

@@ -26,16 +26,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.base.avals import LeafType, aval_of, leaf_types
+from core.base.avals import Aval, LeafType, aval_of, leaf_types
 from core.base.limits import LIMITS
 from core.base.places import Field, Place
 from core.base.text import fill
 from core.base.violation import Severity
 from core.contract.counts import is_int
 from core.contract.facts import CellFacts, ScanFacts
+from core.contract.repairs import set_unroll
 from core.contract.rule import Finding, Jax, Repair, Rule, Stage
+from core.contract.sequence_facts import SequenceFacts
+from core.contract.sequence_padding import place as input_of
+from core.contract.sequence_padding import set_size
 from core.contract.subject import MISSING
 from core.contract.trace import Raised
+from core.runners.cell_formulas import KINDS
 
 SIZE = "{what} = {asked} is over the limit of {allowed} {unit}."
 MESSAGE = "{what} would be {asked} {unit}, over the limit of {allowed}."
@@ -44,8 +49,10 @@ UNROLLED = "The unrolled part of the scan"
 OVER_TIME = "{path} over time, {count} × {type},"
 ARRAY = "{path}, {type},"
 KERNEL = "A kernel of the cell, {rows} × {columns},"
-HIDDEN, IN = "hidden_features", "in_features"
-_SIZES = frozenset({STEPS, HIDDEN, IN})
+HIDDEN, IN, BATCH = "hidden_features", "in_features", "B"
+_SIZES = frozenset({STEPS, HIDDEN, IN, BATCH})
+OUTPUTS = "The outputs, {type},"
+DATA = "The data, {type},"
 CARRY = "The initialised carry, {shape} × {hidden},"
 WHY = "A limit of Carry Lab, not of JAX: it keeps every check quick. Nothing was computed."
 WHY_RAISE = (
@@ -72,10 +79,10 @@ class _Asked:
         return self.asked > LIMITS[self.limit].value
 
 
-def check(facts: ScanFacts | CellFacts) -> Iterator[Finding]:
+def check(facts: ScanFacts | CellFacts | SequenceFacts) -> Iterator[Finding]:
     """A finding for each limit, at the first thing over it; what only follows from a size already named is left out."""
     told: set[str] = set()
-    for asked in _scan(facts) if isinstance(facts, ScanFacts) else _cell(facts):
+    for asked in _asked(facts):
         if asked.over and asked.limit not in told and not (told and asked.derived):
             told.add(asked.limit)
             limit = LIMITS[asked.limit]
@@ -92,6 +99,12 @@ def check(facts: ScanFacts | CellFacts) -> Iterator[Finding]:
                 why=fill(WHY_RAISE, variable=limit.variable),
                 path=asked.path,
             )
+
+
+def _asked(facts: ScanFacts | CellFacts | SequenceFacts) -> Iterator[_Asked]:
+    if isinstance(facts, SequenceFacts):
+        return _sequence(facts)
+    return _scan(facts) if isinstance(facts, ScanFacts) else _cell(facts)
 
 
 # --- a scan ---------------------------------------------------------------------------------------------------------
@@ -192,6 +205,43 @@ def _carry(facts: CellFacts, hidden: int) -> Iterator[_Asked]:
             yield from _array(leaf, find("carry", "cell"))
 
 
+# --- a layer over sequences -----------------------------------------------------------------------------------------
+
+
+def _sequence(facts: SequenceFacts) -> Iterator[_Asked]:
+    """The data may be abstract: their shape is all that is looked at."""
+    trial, kind = facts.trial, KINDS[facts.trial.kind]
+    steps, batch, features, hidden = trial.length, trial.batch, int(trial.inputs.shape[2]), int(trial.hidden_features)
+    sizes = (
+        ("length", STEPS, steps, "T", "length"),
+        ("batch", BATCH, batch, "B", "batch"),
+        ("features", IN, features, "F", "in_features"),
+        ("hidden", HIDDEN, hidden, "H", HIDDEN),
+    )
+    for limit, what, asked, axis, role in sizes:
+        cut = set_size(limit, what, axis, LIMITS[limit].value)
+        yield _Asked(limit, what, asked, input_of(facts, role), repairs=(cut,))
+    dtype, place = str(trial.inputs.dtype), input_of(facts, "length")
+    ways = 2 if trial.bidirectional else 1
+    room = LIMITS["elements"].value // max(batch, 1)
+    fits = min(room // max(features, 1), room // max(hidden, 1) - 1, room // max(hidden * ways, 1))
+    shorter = (set_size("length", STEPS, "T", fits),) if fits > 0 else ()
+    data = fill(DATA, type=Aval(tuple(trial.inputs.shape), dtype))
+    carry = LeafType(kind.parts[-1], Aval((batch, hidden), dtype))
+    outputs = Aval((batch, steps, hidden * ways), dtype)
+    arrays = (
+        _Asked("elements", data, steps * batch * features, place),
+        *_over_time(carry, steps + 1, place),
+        _Asked("elements", fill(OUTPUTS, type=outputs), _product(outputs.shape), place),
+    )
+    yield from (replace(asked, path="", derived=True, repairs=shorter) for asked in arrays)
+    for rows in (features, hidden):
+        what = fill(KERNEL, rows=f"{rows:,}", columns=f"{kind.blocks * hidden:,}")
+        yield _Asked("elements", what, rows * kind.blocks * hidden, input_of(facts, HIDDEN), derived=True)
+    rolled, copies = (set_unroll(1),), _copies(trial.unroll, steps)
+    yield _Asked("unroll", UNROLLED, copies, input_of(facts, "unroll"), derived=True, repairs=rolled)
+
+
 RULE = Rule(
     code="X601",
     name="over-a-limit",
@@ -201,5 +251,5 @@ RULE = Rule(
     stage=Stage.LIMIT,
     why=WHY,
     check=check,
-    on=frozenset({"scan", "cell"}),
+    on=frozenset({"scan", "cell", "sequence"}),
 )
