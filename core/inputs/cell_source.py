@@ -43,10 +43,10 @@ CHANGES: Final = {
 }
 
 
-def source(inputs: CellInputs) -> str:
-    """The program; "" when an input cannot be read."""
+def source(inputs: CellInputs, most: int | None = WRITTEN) -> str:
+    """The program; "" when an input cannot be read. More than `most` typed numbers are left out (None: none are)."""
     try:
-        lines = _lines(inputs)
+        lines = _lines(inputs, most)
     except UnreadableError:
         return ""
     body = "\n".join(_broken(line) for line in lines)
@@ -102,8 +102,8 @@ def _arguments(text: str) -> list[str] | None:
     return None
 
 
-def _lines(inputs: CellInputs) -> list[str]:
-    return "\n".join([_build(inputs), *_carry(inputs), _input(inputs), STEP]).split("\n")
+def _lines(inputs: CellInputs, most: int | None = WRITTEN) -> list[str]:
+    return "\n".join([_build(inputs), *_carry(inputs, most), _input(inputs, most), STEP]).split("\n")
 
 
 def _build(inputs: CellInputs) -> str:
@@ -111,13 +111,13 @@ def _build(inputs: CellInputs) -> str:
     return fill(BUILD, cell=inputs.cell, features=inputs.in_features, hidden=inputs.hidden_features, rngs=rngs)
 
 
-def _carry(inputs: CellInputs) -> list[str]:
+def _carry(inputs: CellInputs, most: int | None) -> list[str]:
     pair = KINDS[inputs.cell].pair
     if inputs.break_carry == TOO_WIDE:
         zeros = f"jnp.zeros(({inputs.batch}, {inputs.hidden_features + 1}))"
         return [fill(ZERO_PAIR if pair else ZEROS, zeros=zeros)]
     if inputs.carry == "typed":
-        made = [_numbers(inputs, name if pair else "carry", f"carry_{name}") for name in KINDS[inputs.cell].parts]
+        made = [_numbers(inputs, name if pair else "carry", f"carry_{name}", most) for name in KINDS[inputs.cell].parts]
         made += [PAIR] if pair else []
     else:
         rngs = "" if inputs.break_init == NO_RNGS else fill(RNGS, seed=inputs.carry_seed)
@@ -127,18 +127,18 @@ def _carry(inputs: CellInputs) -> list[str]:
     return made + ([CHANGES[change]] if change in CHANGES else [])
 
 
-def _input(inputs: CellInputs) -> str:
+def _input(inputs: CellInputs, most: int | None) -> str:
     if inputs.input in TYPED:
-        return _numbers(inputs, "x", "numbers")
+        return _numbers(inputs, "x", "numbers", most)
     shape = (inputs.batch, inputs.in_features + (inputs.break_input == EXTRA_FEATURE))
     return fill(ONES, shape=shape) if inputs.input == "ones" else fill(NOISE, shape=shape, seed=inputs.input_seed)
 
 
-def _numbers(inputs: CellInputs, name: str, field: str) -> str:
+def _numbers(inputs: CellInputs, name: str, field: str, most: int | None) -> str:
     array = typed_rows(inputs, field)
     shape = tuple(array.shape)
     count = int(np.prod(shape, dtype=np.int64))
-    if count > WRITTEN:
+    if most is not None and count > most:
         return fill(MANY, name=name, count=count, shape=list(shape))
     numbers = format_leaf(np.asarray(array)).replace("nan", "jnp.nan").replace("inf", "jnp.inf")
     return fill(NUMBERS, name=name, numbers=numbers)
