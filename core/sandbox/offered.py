@@ -16,7 +16,7 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax  # type: ignore[import-untyped]
+import optax
 from flax import linen, nnx
 from jax import tree_util
 
