@@ -28,7 +28,7 @@ from core.sandbox.pool import Bounds, Done, Pool, Stopped, Ticket, from_limits
 from tests.escapes import ordinary_nets, ordinary_scan
 from tests.unit.doctor.clean import CLEAN
 
-CATALOGUE = Path(__file__).resolve().parents[1] / "catalogue"
+CATALOGUE = Path(__file__).resolve().parents[2] / "core" / "catalogue" / "examples"
 PEOPLE, WITHIN, LONG = 40, 3.0, 120.0
 
 #: Twenty lines, nothing wrong; `{h}` and `{t}` are sizes.

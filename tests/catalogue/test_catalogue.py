@@ -1,7 +1,8 @@
 """Every rule is unique, documented, exemplified, tested, and really says what its catalogue page shows.
 
-A rule's folder holds `bad.py` and `good.py`, plain scripts that run by themselves (`bad.py` as far as it gets), and
-`expected.txt`, what Carry Lab says of `bad.py`: reviewed by a person, and written anew with
+A rule's folder (`core/catalogue/examples/<CODE>/`, for the catalogue shows them) holds `bad.py` and `good.py`, plain
+scripts that run by themselves (`bad.py` as far as it gets), `expected.txt`, what Carry Lab says of `bad.py`, and, where
+that raises, `jax.txt`, what JAX says: reviewed by a person, and written anew with
 
     CARRY_LAB_UPDATE_SNAPSHOTS=1 python -m pytest tests/catalogue
 """
@@ -17,6 +18,7 @@ import pytest
 
 from core.base.places import Place, Span
 from core.base.violation import Severity, Violation
+from core.catalogue.entries import EXAMPLES
 from core.contract.rule import Rule, all_rules
 from core.contract.source import Source
 from core.doctor.check import Checkup, check_script
@@ -24,8 +26,7 @@ from core.doctor.fixes import Outcome
 from core.doctor.sandboxed import sandboxed
 from tests.support.capture import Captured, capture
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 UPDATE = "CARRY_LAB_UPDATE_SNAPSHOTS"
 RULES = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
 SECTIONS = ("**What.**", "**Why.**", "**Bad**", "**Good**", "Source: ")
@@ -42,7 +43,7 @@ def test_codes_and_names_are_unique() -> None:
 
 
 def test_every_folder_belongs_to_a_rule() -> None:
-    folders = {path.name for path in HERE.iterdir() if path.is_dir() and not path.name.startswith(("_", "."))}
+    folders = {path.name for path in EXAMPLES.iterdir() if path.is_dir() and not path.name.startswith(("_", "."))}
     assert folders == {rule.code for rule in all_rules()}
 
 
@@ -115,7 +116,7 @@ class Checked:
 
 def example(rule: Rule, name: str) -> Captured | Checked:
     """A script of the rule's folder, run."""
-    text = (HERE / rule.code / f"{name}.py").read_text(encoding="utf-8")
+    text = (EXAMPLES / rule.code / f"{name}.py").read_text(encoding="utf-8")
     return Checked(check_script(text, prepare=sandboxed)) if "script" in rule.on else capture(text)
 
 
@@ -129,7 +130,9 @@ def test_the_bad_example_breaks_this_rule_and_no_other(rule: Rule) -> None:
     assert not others, [(v.code, v.message) for v in others]
     raised = any(not v.silent and v.severity is Severity.ERROR for v in mine)
     assert (captured.error is not None) is raised, f"the script raised {captured.error!r}"
-    compare(HERE / rule.code / "expected.txt", "\n\n".join(render(v, captured) for v in mine) + "\n")
+    compare(EXAMPLES / rule.code / "expected.txt", "\n\n".join(render(v, captured) for v in mine) + "\n")
+    if captured.error is not None and rule.severity is not Severity.LIMIT:
+        compare(EXAMPLES / rule.code / "jax.txt", message(captured.error))
 
 
 @RULES
@@ -150,6 +153,11 @@ def compare(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     assert path.is_file(), f"{path} is missing: look at what is said, then run with {UPDATE}=1"
     assert text == path.read_text(encoding="utf-8")
+
+
+def message(error: BaseException) -> str:
+    """What JAX or Python says, without addresses of memory, which are another every time."""
+    return re.sub(r" at 0x[0-9a-f]+", "", f"{type(error).__name__}: {error}").rstrip() + "\n"
 
 
 def render(violation: Violation, captured: Captured | Checked) -> str:

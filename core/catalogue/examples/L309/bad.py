@@ -1,0 +1,8 @@
+import jax
+from flax import nnx
+
+T, B, F = 5, 2, 3
+x = jax.random.normal(jax.random.key(0), (T, B, F))
+rnn = nnx.RNN(nnx.GRUCell(F, 4, rngs=nnx.Rngs(0)))
+ys = rnn(x)
+print(ys)
