@@ -46,16 +46,16 @@ def cell_controls(state: PageState, inputs: CellInputs, marks: Mapping[str, list
         marks: by widget key, from the report and from what could not be read.
         program: the lines of Python that the inputs stand for.
     """
-    section(fill(CELL))
+    section(fill(CELL), ask="lstm_cell")
     with st.container(border=True):
         st.selectbox(_label("cell"), tuple(KINDS), key=state.key("cell"), help=fill(CELL_HELP))
         draw_marks(marks, state.key("cell"))
         _pair(state, marks, ("in_features", "hidden_features"))
         _pair(state, marks, ("batch", "seed"), {"batch": fill(BATCH_HELP), "seed": fill(SEED_HELP)})
-    section(fill(CARRY))
+    section(fill(CARRY), ask="lstm_carry")
     with st.container(border=True):
         _carry(state, inputs, marks)
-    section(fill(INPUT))
+    section(fill(INPUT), ask="lstm_input")
     with st.container(border=True):
         _input(state, inputs, marks)
     if program:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import logging
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,8 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import RerunException, StopException
 
 from core.base.text import fill
-from core.inputs import cell_page
+from core.inputs import cell_page, sequence_page
+from core.inputs.questions import question_at
 from core.inputs.scan_check import evaluate
 from core.inputs.scan_fields import opening
 from core.runners.warmup import warm_up
@@ -29,7 +31,7 @@ _LOG = logging.getLogger("carry_lab")
 @st.cache_resource(show_spinner=False)
 def warmed() -> bool:
     """Once per process: compile what the first page needs and freeze the heap (FACTS.md: reruns cost 5 to 90 x less)."""
-    warm_up(lambda: evaluate(opening(DEFAULT.id)), cell_page.warm_up)
+    warm_up(lambda: evaluate(opening(DEFAULT.id)), cell_page.warm_up, sequence_page.warm_up)
     return True
 
 
@@ -49,10 +51,23 @@ def sidebar_name() -> None:
         st.html(f'<div class="cl-name">{fill(NAME)}<span>{fill(CLAIM)}</span></div>')
 
 
-def section(title: str, *, hint: str = "") -> None:
-    """A small heading over a panel, a real h2 for screen readers."""
+def section(title: str, *, hint: str = "", ask: str = "") -> None:
+    """A small heading over a panel, a real h2 for screen readers.
+
+    `ask`: the key of a question (`core.inputs.questions`) that is answered here, folded behind a question mark.
+    """
     small = f"<small>{html.escape(hint)}</small>" if hint else ""
-    st.html(f'<h2 class="cl-section">{html.escape(title)} {small}</h2>')
+    st.html(f'<h2 class="cl-section">{html.escape(title)} {small}</h2>{_asked(ask) if ask else ""}')
+
+
+def _asked(key: str) -> str:
+    found = question_at(key)
+    question = html.escape(fill(found.question), quote=True)
+    answer = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(fill(found.answer)))
+    return (
+        f'<details class="cl-ask"><summary aria-label="{question}" title="{question}">?</summary>'
+        f"<p><b>{question}</b> {answer}</p></details>"
+    )
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from core.base.text import fill
 from core.inputs.generate import GENERATORS, formula_of, generator_of
 from core.inputs.preset import init_leaves, takes_numbers
 from core.inputs.scan_check import Checked
-from core.steps.library import STEPS
+from core.steps.library import STEPS, UNGUARDED
 from core.steps.step import XKind
 from pages.widgets.array_editor import array_editor
 from pages.widgets.cards import inline
@@ -27,6 +27,7 @@ AXES = {"unsaid": "not said", "time": "time first: (T, B, F)", "batch": "batch f
 PASTE_HINT = "1, 2, 3   or a line a step   or [[1, 2], [3, 4]]"
 TABLE_HINT = "Edit the cells; nan and inf are numbers too. A longer T adds zeros; what a shorter one cuts comes back."
 FAULTY = "✗ {title} (breaks {code})"
+UNGUARDED_STEP = "{title} (only its gradient breaks {code})"
 NO_XS = "This step takes no xs: the scan is as long as its length says."
 KEYS_XS = "xs holds one PRNG key for each step, drawn from the seed; JAX writes its type `key<fry>[]`."
 FROM = "from"
@@ -41,10 +42,12 @@ UNROLL_HINT = "How many steps one turn of the compiled loop does."
 
 def step_panel(controls: Controls, checked: Checked) -> None:
     """The step: choice, code, formula in words, its parameters."""
-    section(fill(STEP))
+    section(fill(STEP), ask="scan_step")
     with st.container(border=True, key="scan_step_panel"):
         titles = {
-            name: step.title if not step.right else fill(FAULTY, title=step.title, code=step.breaks)
+            name: step.title
+            if not step.right
+            else fill(UNGUARDED_STEP if step in UNGUARDED else FAULTY, title=step.title, code=step.breaks)
             for name, step in STEPS.items()
         }
         controls.choice("step", titles, hidden=True)
@@ -65,7 +68,7 @@ def _described(formula: str, carry: str, x: str) -> str:
 
 def sequence_panel(controls: Controls, checked: Checked) -> None:
     """xs: a table, text, or a generator; its dtype and what its axes mean."""
-    section(fill(SEQUENCE))
+    section(fill(SEQUENCE), ask="scan_xs")
     kind, values = checked.step.x, checked.values
     with st.container(border=True, key="scan_sequence_panel"):
         if kind is XKind.NONE:

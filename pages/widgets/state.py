@@ -14,7 +14,9 @@ import streamlit as st
 
 from core.base.text import fill
 from core.base.violation import FieldEdit
+from core.inputs.classroom import NAMES
 from core.inputs.fields import FieldTable, InputField, Kind, Value, changed, repeated
+from pages.widgets.classroom import classroom, tell_fields
 
 APPLIED, UNDO = "Applied: {title}.", "Undo"
 YES, NO = "on", "off"
@@ -93,7 +95,7 @@ class PageState:
     @property
     def refused(self) -> tuple[str, ...]:
         """Sentences about what the link said and could not have; gone once something is changed."""
-        return tuple(st.session_state.get(self._name("refused"), ()))
+        return (*classroom().refused, *st.session_state.get(self._name("refused"), ()))
 
     @property
     def revision(self) -> int:
@@ -131,6 +133,7 @@ class PageState:
         st.session_state.pop(self._name("hidden"), None)  # this run says anew what it does not draw
         self._seed_widgets()
         self._write_link()
+        tell_fields(self.page, self.table.fields)
         return self.values
 
     @property
@@ -198,11 +201,18 @@ class PageState:
             st.session_state[self.key(name)] = value
 
     def set_quietly(self, name: str, value: Value) -> None:
-        """Set one field from a widget that keeps its own edits (a table), without a new revision."""
+        """Set one field from a widget that keeps its own edits (a table), without a new revision; not a locked one."""
+        if self.locked(name):
+            st.session_state[self._name("revision")] = self.revision + 1  # the widget must drop its edit
+            return
         self._take_from_widgets()
         self._store(self._follow(self.values, {name: value}))
         for changed_name, new in self.values.items():
             st.session_state[self.key(changed_name)] = new
+
+    def locked(self, name: str) -> bool:
+        """Whether a teacher's link keeps this field as it is. Buttons that set it (a fix, a break) still do."""
+        return self.key(name) in classroom().lock
 
     def hide(self, *names: str) -> None:
         """Say that this run draws no widget for these fields: they keep their values.
@@ -234,7 +244,7 @@ class PageState:
         values = self.values
         hidden = st.session_state.get(self._name("hidden"), frozenset())
         given: dict[str, Value] = {
-            n: v if n in hidden else st.session_state.get(self.key(n), v) for n, v in values.items()
+            n: v if n in hidden or self.locked(n) else st.session_state.get(self.key(n), v) for n, v in values.items()
         }
         edits = {name: given[name] for name in changed(values, given, values)}
         if not edits:
@@ -256,7 +266,7 @@ class PageState:
 
     def _write_link(self) -> None:
         params = self.table.to_link(self.values).params
-        kept = {k: v for k, v in st.query_params.items() if k in _STREAMLIT_PARAMS}
+        kept = {k: v for k, v in st.query_params.items() if k in _STREAMLIT_PARAMS} | classroom().params
         written = float(st.session_state.pop(self._name("written"), 0.0))
         new = dict(st.query_params) != {**kept, **params}
         if new or time.monotonic() - written < _CUT_SHORT:
@@ -273,8 +283,8 @@ class PageState:
 
 
 def _link_params() -> dict[str, str]:
-    """What the address says, without what Streamlit says there."""
-    return {k: v for k, v in st.query_params.items() if k not in _STREAMLIT_PARAMS}
+    """What the address says of the page's inputs: without what Streamlit says there, and what is the class's."""
+    return {k: v for k, v in st.query_params.items() if k not in _STREAMLIT_PARAMS and k not in NAMES}
 
 
 #: Seconds after which a run has surely not been cut short by the next one.

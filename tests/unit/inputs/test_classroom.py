@@ -1,0 +1,58 @@
+"""What a teacher's link may say around a page, and what it may not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.inputs import cell_fields, scan_fields
+from core.inputs.classroom import MOST, NAMES, Classroom
+from core.inputs.fields import FieldTable
+from core.steps.library import STEPS
+
+KEY = st.from_regex(r"[a-z]{1,9}_[a-z0-9_]{1,20}", fullmatch=True)
+KEYS = st.lists(KEY, max_size=MOST, unique=True).map(tuple)
+
+
+@given(KEYS, KEYS, st.booleans())
+def test_what_is_written_is_read_back(hide, lock, present):
+    settings = Classroom(hide, lock, present)
+    assert Classroom.of_link(settings.params) == settings
+    assert not Classroom.of_link(settings.params).refused
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), st.text(max_size=400)))
+def test_anything_in_an_address_is_read_or_refused_and_never_raises(params):
+    settings = Classroom.of_link(params)
+    assert len(settings.hide) <= MOST
+    assert len(settings.lock) <= MOST
+    assert all(len(sentence) < 400 for sentence in settings.refused)
+    assert Classroom.of_link(settings.params) == settings
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"hide": "scan_length,<script>"}, "no key of a control"),
+        ({"lock": ",".join(f"scan_a{n}" for n in range(MOST + 1))}, f"more than {MOST}"),
+        ({"present": "yes"}, "0 or 1"),
+    ],
+)
+def test_a_refusal_says_what_and_why(params, said):
+    (sentence,) = Classroom.of_link(params).refused
+    assert said in sentence
+
+
+def test_nothing_is_set_by_an_address_that_says_nothing():
+    assert Classroom.of_link({}) == Classroom()
+    assert Classroom().params == {}
+
+
+def tables() -> list[FieldTable]:
+    return [cell_fields.FIELDS, *(scan_fields.scan_fields({"step": step}) for step in STEPS)]
+
+
+def test_no_page_uses_the_names_of_the_class_for_itself():
+    for table in tables():
+        assert not {field.url for field in table.fields} & set(NAMES)
