@@ -6,6 +6,7 @@ past this file, on the first deep link of a fresh process.
 
 import streamlit as st
 
+from pages.widgets.classroom import class_panel, class_style, enter_class
 from pages.widgets.frame import NAME, page_style, sidebar_name, warmed
 from pages.widgets.state import enter_page
 
@@ -14,8 +15,13 @@ PAGES = {
     "Play": (
         ("pages/views/scan.py", "Scan", ""),
         ("pages/views/lstm.py", "LSTM cell", "lstm"),
+        ("pages/views/sequence.py", "Sequence", "sequence"),
+        ("pages/views/gradients.py", "Gradients", "gradients"),
     ),
-    "Fix": (("pages/views/doctor.py", "Doctor", "doctor"),),
+    "Fix": (
+        ("pages/views/doctor.py", "Doctor", "doctor"),
+        ("pages/views/catalogue.py", "Catalogue", "catalogue"),
+    ),
 }
 
 #: In pixels.
@@ -31,5 +37,8 @@ page = st.navigation(
 page_style()
 sidebar_name()
 warmed()
+enter_class()
+class_style()
 enter_page(page.url_path)
 page.run()
+class_panel()

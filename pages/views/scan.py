@@ -3,12 +3,14 @@
 import streamlit as st
 
 from core.base.text import fill
+from core.doctor.parting_job import of_scan
 from core.plots.scan_view import player_data, summary
 from pages.widgets.break_row import break_row
 from pages.widgets.cards import link_refusals, undo_line, violation_cards
 from pages.widgets.controls import Controls
 from pages.widgets.frame import calm, section
 from pages.widgets.loop_panel import loop_panel, loop_words
+from pages.widgets.parting_panel import parting_panel
 from pages.widgets.player import scan_player
 from pages.widgets.scan_panels import init_panel, scan_panel, sequence_panel, step_panel
 from pages.widgets.scan_state import Shown, marks_of, needs_run, scan_state, shown, verdict_of
@@ -22,6 +24,7 @@ INIT_HINT, INIT_HINT_REVERSE = "t = 0 is init", "0 steps done is init"
 LOOP = "Against a Python loop, no jit"
 LEAVES = "Every leaf"
 RESULT = "Final carry and ys"
+PARTING, PARTING_HINT = "Where paths part", "eager, loop, jit and more"
 STALE = "stale: of the inputs before"
 
 
@@ -55,9 +58,11 @@ def draw_tables(now: Shown) -> None:
         with st.container(border=True, key="scan_leaves_stale" if now.stale else "scan_leaves"):
             leaf_table(good)
     if good.result is not None:
-        section(fill(RESULT), hint=old)
+        section(fill(RESULT), hint=old, ask="scan_result")
         with st.container(border=True, key="scan_result_stale" if now.stale else "scan_result"):
             result_table(good)
+        section(fill(PARTING), hint=fill(PARTING_HINT))
+        parting_panel("scan", dict(good.values), lambda: of_scan(good.values))
 
 
 def page() -> None:

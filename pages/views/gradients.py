@@ -1,0 +1,131 @@
+"""The Gradients page: what cells remember of their inputs, the gradient of a scan, one update of a model."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from core.base.text import fill
+from core.base.violation import FieldEdit
+from core.doctor.parting_job import of_scan
+from core.inputs.gradient_fields import CELL_NAMES, CELLS, FIELDS, PAGE, PRESET
+from core.inputs.gradient_inputs import GradientInputs
+from core.inputs.gradient_page import GradientLook, program_of
+from core.inputs.gradient_scan import code_changes, scan_values
+from pages.widgets import gradient_scan as scan
+from pages.widgets import gradient_training as training
+from pages.widgets.cards import link_refusals, undo_line, violation_cards
+from pages.widgets.frame import calm, section
+from pages.widgets.gradient_cells import (
+    checks_panel,
+    curves_panel,
+    downloads,
+    headline,
+    keep_in_range,
+    map_panel,
+    row_of,
+    try_row,
+)
+from pages.widgets.gradient_controls import cell_controls, code_panel, sliders, view_choice
+from pages.widgets.gradient_state import Shown, gradient_style, hide_undrawn, known, marks_of, shown
+from pages.widgets.gradient_verdict import verdict_of
+from pages.widgets.parting_panel import parting_of_layer, parting_of_training, parting_panel
+from pages.widgets.state import PageState
+from pages.widgets.verdict import State, Verdict, verdict_slot, verdict_strip
+
+CELLS_INTRO = (
+    "Which input does the result still remember? A small change of an early input is handed from step to step and "
+    "multiplied each time: by less than 1 it vanishes, by more than 1 it explodes."
+)
+SCAN_INTRO = "A scan is differentiated like any function: backwards, from the last step to the first, and then init."
+PARTING, PARTING_HINT = "Where paths part", "eager, loop, jit and more"
+PARTING_CELL = "eager, loop, jit and more, of the {cell} over these data"
+
+
+def page() -> None:
+    """Read, look, draw; then compare."""
+    gradient_style()
+    slot = verdict_slot()
+    state = PageState(PAGE, lambda _: FIELDS)
+    inputs = GradientInputs.of_values(state.begin())
+    if not known(inputs):
+        verdict_strip(slot, Verdict(State.RUNNING))
+    now = shown(inputs)
+    verdict_strip(slot, verdict_of(now))
+    if now.good is not None and now.good.cells is not None:
+        keep_in_range(state, now.good.cells)
+    hide_undrawn(state, inputs, results=now.good is not None)
+    link_refusals(state)
+    view_choice(state)
+    left, right = st.columns([0.29, 0.71], gap="medium")
+    with left.container(key="gradients_inputs", gap="xsmall"), calm(f"{PAGE}:inputs"):
+        _inputs(state, inputs, now)
+    with right.container(key="gradients_output", gap="xsmall"), calm(f"{PAGE}:result"):
+        _above(state, inputs, now)
+        if now.good is not None:
+            with st.container(key="gradients_stale" if now.stale else "gradients_shown", gap="xsmall"):
+                _result(state, inputs, now.good)
+    verdict_strip(slot, verdict_of(now))
+
+
+def _inputs(state: PageState, inputs: GradientInputs, now: Shown) -> None:
+    marks = marks_of(now.look)
+    if inputs.of == CELLS:
+        cell_controls(state, inputs, marks)
+    elif inputs.of == PRESET:
+        scan.scan_controls(state, marks)
+    else:
+        training.training_controls(state, inputs, marks)
+    code_panel(program_of(now.look))
+
+
+def _above(state: PageState, inputs: GradientInputs, now: Shown) -> None:
+    """What the view is about, what can be tried, what is broken."""
+    intro = {CELLS: CELLS_INTRO, PRESET: SCAN_INTRO}.get(inputs.of, training.INTRO)
+    st.html(f'<p class="cl-quiet">{fill(intro)}</p>')
+    if inputs.of == CELLS:
+        try_row(state)
+        sliders(state, marks_of(now.look))
+        return
+    if inputs.of == PRESET:
+        scan.break_row(state)
+    else:
+        training.break_row(state)
+    undo_line(state)
+    violation_cards(now.look.report, state, undo=False, diff=partial(_code_changes, inputs))
+
+
+def _code_changes(inputs: GradientInputs, edit: FieldEdit) -> tuple[tuple[str, str], ...]:
+    return code_changes(edit, inputs.preset)
+
+
+def _result(state: PageState, inputs: GradientInputs, good: GradientLook) -> None:
+    if good.cells is not None:
+        s = row_of(inputs, good.cells)
+        headline(good.cells, s)
+        curves_panel(state, good.cells, s)
+        map_panel(state, inputs, good.cells, s)
+        downloads(good.cells, s)
+        checks_panel(good.cells)
+        trial = good.cells.trial_of(inputs.map_cell)
+        section(fill(PARTING), hint=fill(PARTING_CELL, cell=CELL_NAMES[inputs.map_cell]))
+        parting_of_layer(PAGE, (good.inputs, inputs.map_cell), trial)
+    elif good.scan is not None:
+        scan.scan_head(good.scan)
+        scan.bars_panel(good.scan)
+        scan.leaves_panel(good.scan)
+        scan.scan_check_panel(good.scan)
+        section(fill(PARTING), hint=fill(PARTING_HINT))
+        parting_panel(PAGE, good.inputs, partial(of_scan, scan_values(good.inputs)))
+    elif good.training is not None:
+        training.training_head(good.training)
+        training.loss_panel(good.training)
+        training.norms_panel(good.training)
+        training.proof_panel(good.training)
+        section(fill(PARTING), hint=fill(PARTING_HINT))
+        parting_of_training(PAGE, good.inputs, good.training.spec)
+
+
+with calm(f"{PAGE} page"):
+    page()

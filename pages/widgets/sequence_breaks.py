@@ -1,0 +1,46 @@
+"""The "Break it" row of the Sequence page: each button makes one real mistake, and another click takes it back."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.base.text import fill
+from core.base.violation import FieldEdit
+from core.inputs.sequence_breaks import SWITCHES, Switch, edit_of, is_on, offered
+from core.inputs.sequence_inputs import SequenceInputs
+from pages.widgets.cards import escape
+from pages.widgets.frame import section
+from pages.widgets.state import PageState
+
+TITLE = "Break it"
+HINT = "each does the real wrong thing; another click takes it back"
+ON = "✓ {label}"
+BROKEN, TAKEN_BACK = "Broken on purpose: {title}.", "Taken back: {title}."
+
+
+def break_row(state: PageState, inputs: SequenceInputs) -> None:
+    """A button for each mistake; one that cannot be made with these inputs says why."""
+    section(fill(TITLE), hint=fill(HINT))
+    with st.container(horizontal=True, gap="small", key=f"{state.page}_break"):
+        for switch in SWITCHES:
+            _button(state, inputs, switch)
+
+
+def _button(state: PageState, inputs: SequenceInputs, switch: Switch) -> None:
+    on, why_not = is_on(switch, inputs), offered(switch, inputs)
+    label = fill(switch.label)
+    st.button(
+        escape(fill(ON, label=label) if on else label),
+        key=f"{state.page}_break_{switch.id}",
+        help=why_not or fill(switch.help),
+        disabled=bool(why_not),
+        on_click=_click,
+        args=(state, switch),
+    )
+
+
+def _click(state: PageState, switch: Switch) -> None:
+    inputs = SequenceInputs.of(state.values)
+    on = is_on(switch, inputs)
+    edit = FieldEdit(edit_of(inputs, switch))
+    state.edit(edit, fill(switch.label), TAKEN_BACK if on else BROKEN, good=on)
