@@ -42,7 +42,7 @@ AXES = {BATCH: "first", TIME: "second"}
 
 #: Parts of names of sizes.
 SAYS_TIME = frozenset({"t", "time", "times", "timesteps", "timestep", "steps", "seq", "seqlen", "length", "len", "maxlen",
-                       "horizon", "frames", "tokens", "words"})  # fmt: skip
+                       "horizon", "frames", "tokens", "words", "chars", "characters", "ticks"})  # fmt: skip
 SAYS_BATCH = frozenset({"b", "batch", "batchsize", "bs", "bsz", "examples", "minibatch"})
 #: Names of arrays that spell their axes.
 TIME_FIRST, BATCH_FIRST = re.compile(r"^tb[fdhcei]?$"), re.compile(r"^bt[fdhcei]?$")
@@ -65,18 +65,21 @@ class Order:
         node: the expression that says so.
         text: how it says so.
         told: whether the script says it; False for what a layer merely took it for.
+        taken: whether a layer that took it so is all that says it.
     """
 
     first: str
     node: ast.expr | ast.stmt
     text: str
     told: bool = True
+    taken: bool = False
 
     @property
     def turned(self) -> Order:
         """The same with the two axes exchanged."""
         text = self.text if self.text.endswith(TURNED) else self.text + TURNED
-        return replace(self, first=BATCH if self.first == TIME else TIME, text=text)
+        # A layer along one axis and the next along the other is a way to read a picture: what one took says little then.
+        return replace(self, first=BATCH if self.first == TIME else TIME, text=text, told=self.told and not self.taken)
 
 
 class Orders:
@@ -141,7 +144,7 @@ class Orders:
         first = TIME if option(call, "time_major") else BATCH
         before = self.of(inputs)
         if before is None or not before.told:
-            before = Order(first, call.node, fill(RETURNED, first=FIRST[first]))
+            before = Order(first, call.node, fill(RETURNED, first=FIRST[first]), taken=True)
         elif before.first != first:  # said of this layer already: its outputs are not held against the next one
             before = replace(before, told=False)
         self._set(outputs, before)

@@ -7,21 +7,17 @@ mask, or to a name that can mean nothing else.
 from __future__ import annotations
 
 import ast
-import re
 from typing import Any
 
-import jax
 import numpy as np
-from jax import tree_util
 
 from core.base.avals import Aval
 from core.contract.fates import given_as
-from core.contract.layer_calls import carry_leaves
+from core.contract.mask_names import EXAMPLES, LENGTHS, MASKS, UNITS, believed, said
 from core.contract.masks import Numbers, holes, numbers, runs
 from core.contract.script_facts import ScriptFacts
 from core.contract.script_record import ScanSite
-from core.contract.source import Function, parameters
-from core.contract.steps import steps_of
+from core.contract.step_values import carried_in, cells_of, held, leaf_of, scans_of, written, xs_leaf
 from core.contract.taken import target_of
 
 #: Calls and methods through which an array keeps its entries.
@@ -33,18 +29,6 @@ KEEPS = frozenset(
 METHODS = frozenset({"astype", "swapaxes", "transpose", "squeeze", "ravel", "any", "all", "sum", "copy"})
 ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 COUNTERS = frozenset({"jax.numpy.arange", "numpy.arange", "jax.lax.iota", "builtins.range", "builtins.enumerate"})
-#: Parts of names that say lengths; that mean examples and never units; that say a mask; that say it is one of units.
-LENGTHS = frozenset({"len", "lens", "length", "lengths", "seqlen", "seqlens"})
-EXAMPLES = frozenset(
-    {"done", "dones", "reset", "resets", "terminal", "terminals", "terminated", "truncated", "episode", "finished",
-     "valid", "pad", "pads", "padding", "padded", "alive", "ended"}
-)  # fmt: skip
-MASKS = frozenset({"mask", "masks", "keep", "valid", "on"})
-UNITS = frozenset(
-    {"feature", "features", "feat", "unit", "units", "hidden", "drop", "dropout", "zoneout", "channel", "channels",
-     "neuron", "neurons", "weight", "weights", "dim", "dims", "gate", "lesion", "sparse", "sparsity", "prune", "delay",
-     "delays", "period", "periods", "lag", "lags", "onset", "tau"}
-)  # fmt: skip
 #: How many expressions are followed behind a vector.
 DEPTH = 60
 
@@ -85,14 +69,16 @@ class Trail:
         cell = _of_cell(self._facts, meets, self._count)
         self._cell = cell
         found = self._follow(node, names)
-        words = {w.lower() for name in names for w in re.split(r"[_\d]+", name)}
+        words = said(names)
         if words & UNITS and not found:
             return False
         if found and (cell or _in_step(self._facts, meets, self._count)):
             return True
         if not cell:
             return False
-        return bool(words & EXAMPLES) or (raised and (bool(words & MASKS) or self._is_bool(node)))
+        if raised:
+            return bool(words & EXAMPLES) or bool(words & MASKS) or self._is_bool(node)
+        return bool(words & EXAMPLES) and believed(self._facts, node, meets)
 
     def _is_bool(self, node: ast.expr) -> bool:
         aval = type_of(self._facts, node)
@@ -182,9 +168,9 @@ class Trail:
         if not isinstance(node, ast.Name):
             return False
         value = facts.value(node)
-        found = _leaf_of(facts, value)
+        found = leaf_of(facts, value)
         if found is not None:
-            array = numbers(_xs_leaf(*found))
+            array = numbers(xs_leaf(*found))
             return array is not None and array.ndim == 1 and bool((array == np.arange(len(array))).all())
         bound = target_of(facts, node)
         if bound is not None:
@@ -199,15 +185,15 @@ class Trail:
     def _of_values(self, node: ast.expr, names: list[str]) -> bool:
         """A leaf of a scan's xs: is the sequence of it a padding mask, or where does it come from?"""
         facts = self._facts
-        found = _leaf_of(facts, facts.value(node))
+        found = leaf_of(facts, facts.value(node))
         if found is None:
             return False
         self.leaf = found
-        array = numbers(_xs_leaf(*found))
+        array = numbers(xs_leaf(*found))
         if _pads(array, 0, self._count):
             return True
-        written = _written(facts, *found)
-        return written is not None and self._follow_mask(written, 0, names)
+        whole = written(facts, *found)
+        return whole is not None and self._follow_mask(whole, 0, names)
 
     def _sliced(self, node: ast.Subscript, names: list[str]) -> bool:
         """``mask[:, t]`` of ``(B, T)``, ``mask[t]`` of ``(T, B)``: the entries that are left must be the examples'."""
@@ -232,40 +218,38 @@ class Trail:
 
 def _of_cell(facts: ScriptFacts, node: ast.expr, count: int) -> bool:
     """Whether an expression is in the step of a scan over a cell of that batch, or reads what a cell, or a layer, holds."""
-    if scans_of(facts, node) & facts.once(_cells).get(count, set()):
+    if scans_of(facts, node) & facts.once(cells_of).get(count, set()):
         return True
-    held = facts.once(_held)
+    values = facts.once(held)
     return any(
-        id(seen.value) in held for part in ast.walk(node) if isinstance(part, ast.expr) for seen in facts.seen(part)
+        id(seen.value) in values for part in ast.walk(node) if isinstance(part, ast.expr) for seen in facts.seen(part)
     )
 
 
 def _in_step(facts: ScriptFacts, node: ast.expr, count: int) -> bool:
-    """Whether an expression is in the step of a scan that carries an array of so many rows."""
+    """Whether an expression is in the step of a scan that carries an array of so many rows, one for each example."""
     sites = [facts.scans[i] for i in scans_of(facts, node) if i is not None]
-    types = [t.aval for site in sites for t in site.facts.carry_in if t.aval is not None]
-    return any(len(aval.shape) == 2 and aval.shape[0] == count for aval in types)
+    for site in sites:
+        types = [t.aval for t in site.facts.carry_in if t.aval is not None]
+        if any(len(a.shape) == 2 and a.shape[0] == count for a in types) and not _in_columns(facts, site, count):
+            return True
+    return False
 
 
-def scans_of(facts: ScriptFacts, node: ast.expr) -> set[int | None]:
-    """The scans in whose steps an expression was evaluated; the parts of one that raised tell it too."""
-    return {seen.scan for part in ast.walk(node) if isinstance(part, ast.expr) for seen in facts.seen(part)} - {None}
-
-
-def _cells(facts: ScriptFacts) -> dict[int, set[int | None]]:
-    """By batch, the scans that step a cell with it."""
-    out: dict[int, set[int | None]] = {}
-    for site, use in steps_of(facts):
-        if site is not None and use.batch is not None and len(use.batch) == 1:
-            out.setdefault(use.batch[0], set()).add(site.index)
-    return out
-
-
-def _held(facts: ScriptFacts) -> set[int]:
-    """Identities of all that cells were given and gave as carries, and layers as final carries."""
-    trees: list[Any] = [(e.carry, e.result) for e in facts.cells.steps]
-    trees += [carry_leaves(run.call) for run in runs(facts)]
-    return {id(leaf) for tree in trees for leaf in tree_util.tree_leaves(tree)}
+def _in_columns(facts: ScriptFacts, site: ScanSite, count: int) -> bool:
+    """Whether a scan keeps its examples along the last axis: ``W @ h``, or inputs of ``(F, B)``."""
+    inputs = [t.aval.shape for t in site.facts.xs_types if t.aval is not None and len(t.aval.shape) == 3]
+    if any(shape[1] == count != shape[2] for shape in inputs):
+        return False
+    if any(shape[2] == count != shape[1] for shape in inputs):
+        return True
+    carried = facts.once(carried_in)
+    for node in facts.nodes(ast.BinOp):
+        if isinstance(node.op, ast.MatMult) and site.index in scans_of(facts, node):
+            left, right = ({id(s.value) for s in facts.seen(side)} & carried for side in (node.left, node.right))
+            if right and not left:
+                return True
+    return False
 
 
 def _constant(node: ast.expr) -> bool:
@@ -276,7 +260,7 @@ def _words(node: ast.expr) -> set[str]:
     names = [
         n.id if isinstance(n, ast.Name) else n.attr for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)
     ]
-    return {word.lower() for name in names for word in re.split(r"[_\d]+", name)}
+    return said(names)
 
 
 def _adds_axes(index: ast.expr) -> bool:
@@ -296,57 +280,3 @@ def _pads(array: Numbers | None, axis: int, count: int) -> bool:
         return False
     rows = np.moveaxis(array.astype(bool), axis, 1)
     return bool(rows[:, 0].all()) and not rows.all() and not holes(rows, 1)
-
-
-# --- leaves of xs ---------------------------------------------------------------------------------------------------
-
-
-def _leaf_of(facts: ScriptFacts, value: Any) -> tuple[ScanSite, int] | None:
-    """The scan, and which leaf of its xs, a traced value is one step of."""
-    if not isinstance(value, jax.core.Tracer):
-        return None
-    return facts.once(_leaves).get(id(value))
-
-
-def _leaves(facts: ScriptFacts) -> dict[int, tuple[ScanSite, int]]:
-    out: dict[int, tuple[ScanSite, int]] = {}
-    for step, sites in facts.steps.items():
-        name = _second(step)
-        reads = [n for n in facts.nodes(ast.Name) if n.id == name and _in(facts, n, step)]
-        for site in sites:
-            count = len(site.facts.xs_types)
-            for read in reads:
-                for seen in facts.seen(read):
-                    leaves = tree_util.tree_leaves(seen.value)
-                    if seen.scan == site.index and len(leaves) == count:
-                        out |= {id(leaf): (site, i) for i, leaf in enumerate(leaves)}
-    return out
-
-
-def _second(step: Function) -> str | None:
-    names = [a.arg for a in parameters(step) if a.arg != "self"]
-    return names[1] if len(names) > 1 else None
-
-
-def _in(facts: ScriptFacts, node: ast.AST, step: Function) -> bool:
-    return any(f is step for f in facts.source.enclosing(node))
-
-
-def _xs_leaf(site: ScanSite, index: int) -> Any:
-    leaves = tree_util.tree_leaves(site.call.xs)
-    return leaves[index] if index < len(leaves) else None
-
-
-def _written(facts: ScriptFacts, site: ScanSite, index: int) -> ast.expr | None:
-    """The expression of a leaf of xs, where the call writes a flat tuple, or xs is the one leaf."""
-    xs = site.arguments.get("xs")
-    if xs is None:
-        return None
-    xs = xs if len(site.facts.xs_types) == 1 else facts.source.resolve(xs)
-    if isinstance(xs, ast.Tuple | ast.List) and len(xs.elts) == len(site.facts.xs_types):
-        return xs.elts[index]
-    if isinstance(xs, ast.Dict) and len(xs.values) == len(site.facts.xs_types):
-        keys = [k.value for k in xs.keys if isinstance(k, ast.Constant)]
-        ordered = [xs.values[i] for i in sorted(range(len(keys)), key=lambda i: str(keys[i]))]
-        return ordered[index] if len(keys) == len(xs.values) else None
-    return xs if len(site.facts.xs_types) == 1 else None

@@ -177,7 +177,7 @@ class ScanFacts:
         """
         call, trace = self.call, self.trace
         usual = type(call.reverse) is bool and type(call.unroll) is int and call.unroll > 0
-        counted = type(call.length) in (int, type(None)) and bool(self.length)
+        counted = type(call.length) in (int, type(None)) and 0 < (self.length or 0) < 2**31
         if not usual or not counted or not isinstance(trace, StepTrace) or trace.pair is None or trace.jaxpr.effects:
             return False
         if not same_structure(call.init, trace.pair[0]) or any(t.aval is None for t in trace.types):

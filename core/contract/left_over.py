@@ -19,7 +19,7 @@ from jax import lax, tree_util
 
 from core.base.avals import aval_of
 from core.contract.cell_proof import host, nudged
-from core.contract.fates import function_of, given_as
+from core.contract.fates import concrete, function_of, given_as
 from core.contract.layer_calls import again, facts_of_script, traced
 from core.contract.masks import Run, runs
 from core.contract.script_facts import ScriptFacts
@@ -33,7 +33,8 @@ GOES_ON = frozenset(
      "half", "next", "rest", "tail", "suffix", "continuation", "warm", "warmup", "burn", "burnin", "prefix", "prompt",
      "context", "history", "past", "prefill", "seed", "primer", "stream", "online", "tick", "frame", "frames", "packet",
      "buffer", "new", "more", "future", "horizon", "prev", "previous", "head", "start", "end", "left", "right", "early",
-     "late", "before", "after", "up"}
+     "late", "before", "after", "up", "answer", "answers", "response", "reply", "completion", "dec", "decoder", "tgt", "shifted",
+     "observed", "imagined", "actions"}
 )  # fmt: skip
 #: Calls and methods that give pieces of an array, or the array in another form.
 PIECES = frozenset(
@@ -92,9 +93,15 @@ def _each(facts: ScriptFacts) -> Iterator[LeftOver]:
         if not second.given or second.node in said:
             continue
         first = next((p for p in reversed(passes[:i]) if _leads(p, second)), None)
-        if first is not None and _other_sequence(facts, first, second):
+        if first is not None and not _blank(facts.value(second.data)) and _other_sequence(facts, first, second):
             said.add(second.node)
             yield LeftOver(first, second)
+
+
+def _blank(value: Any) -> bool:
+    """Whether data are nothing but zeros: the cell runs on by itself."""
+    leaves = tree_util.tree_leaves(value)
+    return bool(leaves) and all(concrete(leaf) and not np.asarray(leaf).any() for leaf in leaves)
 
 
 def _leads(first: Passed, second: Passed) -> bool:

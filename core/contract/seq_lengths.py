@@ -149,7 +149,7 @@ def _of_values(facts: ScriptFacts, run: Run, made: Maker, values: Numbers) -> Fa
         cut = Kind.CUT if _was_cut(facts, run, int(values[high])) else Kind.ABOVE
         return made(Kind.TURNED if _turned(run) else cut, example=high, length=int(values[high]))
     empty = np.flatnonzero(values == 0)
-    if empty.size and carried and run.steps > 0 and not told_apart(facts):
+    if empty.size and carried and run.steps > 0 and not told_apart(facts, values):
         return made(Kind.EMPTY, example=int(empty[0]), last=run.steps - 1)
     return None
 
@@ -205,9 +205,51 @@ APART = {(ast.Gt, 0), (ast.Eq, 0), (ast.NotEq, 0), (ast.GtE, 1), (ast.Lt, 1), (a
 MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
 
 
-def told_apart(facts: ScriptFacts) -> bool:
+def told_apart(facts: ScriptFacts, values: Numbers) -> bool:
     """Whether the script tells empty sequences from others itself (``lengths > 0``), and not only to show it."""
-    return any(True for _ in _apart(facts))
+    return any(True for _ in _apart(facts)) or any(True for _ in _weighed(facts, values))
+
+
+def _weighed(facts: ScriptFacts, lengths: Numbers) -> Iterator[ast.expr]:
+    """Truth values and weights of the examples that are off for the empty ones alone: ``mask.any(1)``, ``weight``."""
+    batch, some = len(lengths), lengths > 0
+    found = [(s.node, s.value) for s in facts.record.seen] + [(c.node, c.result) for c in facts.record.calls]
+    for node, value in found:
+        aval = aval_of(value)
+        if aval is None or aval.shape != (batch,) or isinstance(facts.source.parents.get(node), ast.Assign):
+            continue
+        if fate_of(facts, node) is Fate.SHOWN:
+            continue
+        array = numbers(value)
+        if array is None:  # traced
+            if aval.dtype == "bool" and _of_rows(facts, node, batch):
+                yield node
+        elif array.dtype == bool:
+            if np.array_equal(array, some) or np.array_equal(array, ~some):
+                yield node
+        elif _times(facts, node) and np.array_equal(array != 0, some) and np.unique(array).size <= 2:
+            yield node
+
+
+def _of_rows(facts: ScriptFacts, node: ast.expr, batch: int) -> bool:
+    """``mask.any(axis=1)``, ``lengths.astype(bool)``: what a trace makes of a whole row, or of a length."""
+    made = facts.source.resolve(node)
+    if not isinstance(made, ast.Call):
+        return False
+    name = (facts.source.dotted(made.func) or ast.unparse(made.func)).rpartition(".")[2]
+    inner = made.func.value if isinstance(made.func, ast.Attribute) and name == "astype" else None
+    whole = inner is not None and shape(facts.value(inner, ())) == (batch,)
+    return name == "any" or whole
+
+
+def _times(facts: ScriptFacts, node: ast.expr) -> bool:
+    """Whether an expression is a factor, as it is or as a column."""
+    parent = facts.source.parents.get(node)
+    while isinstance(parent, ast.Subscript) and parent.value is node:
+        node, parent = parent, facts.source.parents.get(parent)
+    if isinstance(parent, ast.keyword):
+        return parent.arg in ("weights", "where")
+    return isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult)
 
 
 def _apart(facts: ScriptFacts) -> Iterator[ast.Compare]:
@@ -385,7 +427,7 @@ def _emptied(facts: ScriptFacts, run: Run, values: Numbers | None) -> float:
     if not rows.size:
         return 0.0
     kept = _chosen(facts, run)
-    if kept is None and told_apart(facts):
+    if kept is None and told_apart(facts, values):
         return 0.0
     final = kept if kept is not None else carry_leaves(run.call)
     try:

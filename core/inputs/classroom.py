@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from core.base.text import fill
+from core.inputs.class_panels import KEPT
 from core.inputs.fields import REFUSED, shorten
 
 HIDE, LOCK, PRESENT = "hide", "lock", "present"
@@ -68,7 +69,7 @@ def _keys(text: str, name: str, refused: list[str]) -> tuple[str, ...]:
     if len(given) > MOST:
         refused.append(_refusal(name, text, fill(TOO_MANY, count=len(given), limit=MOST)))
         given = given[:MOST]
-    bad = [key for key in given if not _KEY.fullmatch(key)]
+    bad = [key for key in given if not _KEY.fullmatch(key) or key.startswith(KEPT)]
     refused += [_refusal(name, text, fill(NO_KEY, key=shorten(key))) for key in bad[:1]]
     return tuple(key for key in given if key not in bad)
 

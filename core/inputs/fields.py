@@ -28,6 +28,7 @@ TOO_LONG = "{count} characters are more than a link may hold here ({limit})"
 NOT_AN_OPTION = "that is none of its choices"
 NOT_WHOLE = "that is no whole number"
 NOT_A_NUMBER = "that is no number"
+NO_TEXT = "it holds half a character"
 NOT_A_FLAG = "it must be 0 or 1"
 OUTSIDE = "it must lie between {low} and {high}"
 BELOW = "it must be {low} or more"
@@ -86,7 +87,12 @@ class InputField:
         """The value as a link writes it; `parse` reads it back to an equal value."""
         if self.kind is Kind.FLAG:
             return "1" if value else "0"
-        return repr(float(value)) if self.kind is Kind.NUMBER else str(value)
+        return repr(float(value)).removesuffix(".0") if self.kind is Kind.NUMBER else str(value)
+
+    @property
+    def most_chars(self) -> int:
+        """For text: how many characters a link may give it, in any case."""
+        return min(self.max_chars, LIMITS["url_text"].value)
 
     def parse(self, text: str) -> Value:
         """The value that a link means.
@@ -95,10 +101,9 @@ class InputField:
             RefusedError: this input cannot have it.
         """
         if self.kind is Kind.TEXT:
-            limit = min(self.max_chars, LIMITS["url_text"].value)
-            if len(text) > limit:
-                raise RefusedError(fill(TOO_LONG, count=len(text), limit=limit))
-            return text
+            if len(text) > self.most_chars:
+                raise RefusedError(fill(TOO_LONG, count=len(text), limit=self.most_chars))
+            return self.check(text)
         if self.kind is Kind.CHOICE:
             return self.check(text)
         if self.kind is Kind.FLAG:
@@ -111,7 +116,7 @@ class InputField:
         return self.check(number)
 
     def check(self, value: Value) -> Value:
-        """The value itself when this input can have it.
+        """The value when this input can have it: itself, but for what no reader sees in a number's 13th digit.
 
         Raises:
             RefusedError: it is no option, or outside the bounds, or of another type.
@@ -129,7 +134,10 @@ class InputField:
                 raise RefusedError(fill(NOT_A_NUMBER))
         if self.kind in (Kind.WHOLE, Kind.NUMBER):
             self._check_bounds(float(value), self.low)
-        return value
+        if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
+            raise RefusedError(fill(NO_TEXT))
+        # A slider counts its steps in binary: 0.1 + 0.2 is 0.30000000000000004, and would stand so in every address.
+        return float(f"{value:.12g}") if self.kind is Kind.NUMBER else value
 
     def _check_bounds(self, value: float, low: float | None) -> None:
         high = self.high
@@ -225,6 +233,11 @@ class FieldTable:
         count = sum(len(name) + len(text) + 2 for name, text in params.items())
         if count > limit:
             return Link({}, fill(LINK_TOO_LONG, count=count, limit=limit))
+        for field in self.fields:
+            text = params.get(field.url, "")
+            if field.kind is Kind.TEXT and len(text) > field.most_chars:
+                # It would be refused when it is read, and the page would open without it.
+                return Link({}, fill(LINK_TOO_LONG, count=len(text), limit=field.most_chars))
         return Link({VERSION_NAME: VERSION, **params})
 
     def from_link(self, params: Mapping[str, str]) -> Read:

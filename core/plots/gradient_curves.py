@@ -159,7 +159,8 @@ def _layout(steps: int, s: int, low: float, high: float) -> dict[str, Any]:
         "clickmode": "event+select",
         "dragmode": False,
         "showlegend": True,
-        "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.0, "yanchor": "bottom"},
+        # At the right end is the button that saves the picture.
+        "legend": {"orientation": "h", "x": 0.96, "xanchor": "right", "y": 1.0, "yanchor": "bottom"},
         "xaxis": {
             "title": {"text": fill(TIME), "standoff": 4},
             "range": [-pad, max(steps - 1, 1) + pad],

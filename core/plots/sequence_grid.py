@@ -38,7 +38,7 @@ TEXT: Final[Mapping[str, str]] = {
     LOST: "a real step that the layer leaves out",
     "axis": "axis {number}",
     "toggle": "A click turns a step into padding or back; the layer is then given a mask. By keyboard: arrows, Space.",
-    "fixed": "The data are typed or stale, so their padding is set at the left.",
+    "fixed": "The data are typed, stale or locked, so their padding is set at the left.",
     "reduced": "{batch} × {length} cells are too many to draw one by one: each row shows where its real steps are. "
     "The mask can be typed at the left.",
 }

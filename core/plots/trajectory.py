@@ -127,7 +127,8 @@ def _figure(leaves: Sequence[Series], length: int, names: Mapping[str, str], wor
         "hovermode": "closest",
         "dragmode": False,
         "showlegend": any(1 < s.values[0].size <= MAX_LINES for s in leaves),
-        "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"},
+        # At the right end is the button that saves the picture.
+        "legend": {"orientation": "h", "x": 0.96, "xanchor": "right", "y": 1, "yanchor": "bottom"},
         "xaxis": _time_axis(word, length, len(leaves), 0.5 if any(_is_wide(s) for s in leaves) else 0.0),
         "annotations": [],
         "shapes": [],

@@ -7,21 +7,21 @@ from pages.widgets.cards import link_refusals, undo_line
 from pages.widgets.doctor_backend import seat
 from pages.widgets.doctor_cards import cards, error_explained, printed, stand_in_forms
 from pages.widgets.doctor_check import settle, watch
-from pages.widgets.doctor_editor import editor, paste_notes, step_fields, toolbar
+from pages.widgets.doctor_editor import editor, paste_notes, script_as_file, step_fields, toolbar
 from pages.widgets.doctor_open import gallery, ways
 from pages.widgets.doctor_scans import result_panel, scan_panels
 from pages.widgets.doctor_shown import shown
 from pages.widgets.doctor_state import DoctorState
 from pages.widgets.doctor_strip import strip_row, tell
 from pages.widgets.frame import calm
+from pages.widgets.verdict import verdict_slots
 
 
 def page() -> None:
     """Read the inputs, settle what is known of them, draw; the strip watches what is still under way."""
     state = DoctorState()
     state.start()
-    with st.container(key="verdict"):
-        strip, menus = st.empty(), st.empty()
+    strip, menus = verdict_slots()
     seat()
     script = state.script
     look = settle(script.text if state.code.strip() else "", state.asked, lambda look: tell(strip, look, None))
@@ -34,6 +34,7 @@ def page() -> None:
     with calm("doctor menus"):
         strip_row(state, look, now, menus)
     link_refusals(state)
+    script_as_file(state)
     news = False
     left, right = st.columns([0.6, 0.4], gap="medium")
     with left.container(key="doctor_left", gap="small"), calm("doctor editor"):

@@ -16,6 +16,7 @@ from core.inputs.gradient_scan import code_changes, scan_values
 from pages.widgets import gradient_scan as scan
 from pages.widgets import gradient_training as training
 from pages.widgets.cards import link_refusals, undo_line, violation_cards
+from pages.widgets.export_menu import strip_menus
 from pages.widgets.frame import calm, section
 from pages.widgets.gradient_cells import (
     checks_panel,
@@ -30,9 +31,10 @@ from pages.widgets.gradient_cells import (
 from pages.widgets.gradient_controls import cell_controls, code_panel, sliders, view_choice
 from pages.widgets.gradient_state import Shown, gradient_style, hide_undrawn, known, marks_of, shown
 from pages.widgets.gradient_verdict import verdict_of
+from pages.widgets.page_exports import gradient_offers
 from pages.widgets.parting_panel import parting_of_layer, parting_of_training, parting_panel
 from pages.widgets.state import PageState
-from pages.widgets.verdict import State, Verdict, verdict_slot, verdict_strip
+from pages.widgets.verdict import State, Verdict, verdict_slots, verdict_strip
 
 CELLS_INTRO = (
     "Which input does the result still remember? A small change of an early input is handed from step to step and "
@@ -46,7 +48,7 @@ PARTING_CELL = "eager, loop, jit and more, of the {cell} over these data"
 def page() -> None:
     """Read, look, draw; then compare."""
     gradient_style()
-    slot = verdict_slot()
+    slot, menus = verdict_slots()
     state = PageState(PAGE, lambda _: FIELDS)
     inputs = GradientInputs.of_values(state.begin())
     if not known(inputs):
@@ -55,6 +57,7 @@ def page() -> None:
     verdict_strip(slot, verdict_of(now))
     if now.good is not None and now.good.cells is not None:
         keep_in_range(state, now.good.cells)
+    strip_menus(menus, PAGE, gradient_offers(now.look, inputs.row))
     hide_undrawn(state, inputs, results=now.good is not None)
     link_refusals(state)
     view_choice(state)

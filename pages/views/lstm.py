@@ -19,9 +19,11 @@ from pages.widgets.cell_breaks import break_row, says
 from pages.widgets.cell_controls import cell_controls
 from pages.widgets.cell_result import check_table, drawn_step, keep_in_range, number_table, shape_table
 from pages.widgets.cell_verdict import cell_verdict
+from pages.widgets.export_menu import strip_menus
 from pages.widgets.frame import calm
+from pages.widgets.page_exports import cell_offers
 from pages.widgets.state import PageState
-from pages.widgets.verdict import State, Verdict, verdict_slot, verdict_strip
+from pages.widgets.verdict import State, Verdict, verdict_slots, verdict_strip
 
 LSTM_INTRO = (
     "A cell takes a carry and an input and gives a new carry and an output. An LSTM's carry is the pair (c, h): "
@@ -39,7 +41,7 @@ INTROS = {
 
 def page() -> None:
     """Read, look, draw."""
-    slot = verdict_slot()
+    slot, menus = verdict_slots()
     state = PageState(PAGE, lambda _: FIELDS)
     inputs = CellInputs.of(state.begin())
     if not _known(inputs):
@@ -52,6 +54,7 @@ def page() -> None:
     shown = look if look.step is not None or look.raised is not None else good
     if shown is not None and shown.step is not None:
         keep_in_range(state, shown.step)
+    strip_menus(menus, PAGE, cell_offers(look), pictures=False)
     link_refusals(state)
     left, right = st.columns([0.31, 0.69], gap="medium")
     with left, calm(f"{PAGE}:inputs"):

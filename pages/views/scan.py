@@ -4,12 +4,15 @@ import streamlit as st
 
 from core.base.text import fill
 from core.doctor.parting_job import of_scan
+from core.inputs.scan_fields import PAGE
 from core.plots.scan_view import player_data, summary
 from pages.widgets.break_row import break_row
 from pages.widgets.cards import link_refusals, undo_line, violation_cards
 from pages.widgets.controls import Controls
+from pages.widgets.export_menu import strip_menus
 from pages.widgets.frame import calm, section
 from pages.widgets.loop_panel import loop_panel, loop_words
+from pages.widgets.page_exports import scan_offers
 from pages.widgets.parting_panel import parting_panel
 from pages.widgets.player import scan_player
 from pages.widgets.scan_panels import init_panel, scan_panel, sequence_panel, step_panel
@@ -17,7 +20,7 @@ from pages.widgets.scan_state import Shown, marks_of, needs_run, scan_state, sho
 from pages.widgets.state import PageState
 from pages.widgets.tables import leaf_table, result_table
 from pages.widgets.trajectory_panel import CHART, trajectory_panel
-from pages.widgets.verdict import State, Verdict, verdict_slot, verdict_strip
+from pages.widgets.verdict import State, Verdict, verdict_slots, verdict_strip
 
 TRAJECTORY = "Carry over time"
 INIT_HINT, INIT_HINT_REVERSE = "t = 0 is init", "0 steps done is init"
@@ -69,13 +72,14 @@ def page() -> None:
     """The whole page, in one pass: what is drawn was settled before the first widget."""
     state = scan_state()
     state.begin()
-    strip = verdict_slot()
+    strip, menus = verdict_slots()
     if needs_run(state):
         verdict_strip(strip, Verdict(State.RUNNING))
     now = shown(state)
     result = now.checked.result
     words = summary(result, now.checked.step.leaves) if result else ""
     verdict_strip(strip, verdict_of(now, words, loop_words(now.checked)))
+    strip_menus(menus, PAGE, scan_offers(now.checked))
     link_refusals(state)
     controls = Controls(state, marks_of(now.checked))
     left, right = st.columns([0.32, 0.68], gap="medium")

@@ -17,7 +17,9 @@ from core.inputs.sequence_inputs import SequenceInputs
 from core.inputs.sequence_page import SequenceLook, look_at
 from core.inputs.sequence_source import source_changes
 from pages.widgets.cards import Mark, field_marks, link_refusals, violation_cards
+from pages.widgets.export_menu import strip_menus
 from pages.widgets.frame import calm, section
+from pages.widgets.page_exports import sequence_offers
 from pages.widgets.parting_panel import parting_of_layer
 from pages.widgets.sequence_breaks import break_row
 from pages.widgets.sequence_controls import SequenceControls
@@ -26,7 +28,7 @@ from pages.widgets.sequence_panels import late_panels
 from pages.widgets.sequence_result import drawn_layer, equation_card, keep_in_range
 from pages.widgets.sequence_verdict import says, sequence_verdict
 from pages.widgets.state import PageState
-from pages.widgets.verdict import State, Verdict, verdict_slot, verdict_strip
+from pages.widgets.verdict import State, Verdict, verdict_slots, verdict_strip
 
 INTRO = (
     "A layer runs one cell over every example of a batch, step by step, and hands its carry along. Examples differ in "
@@ -39,7 +41,7 @@ _LAST, _GOOD, _SECOND = f"{PAGE}:last", f"{PAGE}:good", f"{PAGE}:second"
 
 def page() -> None:
     """Read, look, draw."""
-    slot = verdict_slot()
+    slot, menus = verdict_slots()
     state = PageState(PAGE, sequence_fields, link_table=sequence_link_fields, follow=follow)
     inputs = SequenceInputs.of(state.begin())
     if not _known(inputs):
@@ -50,6 +52,7 @@ def page() -> None:
     shown = look if look.result is not None or look.raised is not None else good
     if shown is not None and shown.result is not None:
         keep_in_range(state, shown.result)
+    strip_menus(menus, PAGE, sequence_offers(look))
     link_refusals(state)
     second = None if shown is None else _second(inputs, shown)
     left, right = st.columns([0.29, 0.71], gap="medium")

@@ -34,6 +34,7 @@ def annotated_editor(
     height: int = _AREA_HEIGHT,
     checked: str | None = None,
     label: str = "",
+    read_only: bool = False,
     on_change: Callable[[], None] | None = None,
 ) -> EditorEvent:
     """The text area and the annotated code; arguments and result as of `code_editor`, only that `run` stays 0.
@@ -47,6 +48,7 @@ def annotated_editor(
         key=key,
         height=min(height, _AREA_HEIGHT),
         placeholder=placeholder,
+        disabled=read_only,
         label_visibility="collapsed",
         on_change=on_change,
     )

@@ -33,7 +33,9 @@ def array_editor(state: PageState, name: str = "numbers", *, across: str = "t", 
     """
     cells = _cells(state, name)
     if cells is None:
-        st.text_area(fill(alt), key=state.key(name), label_visibility="collapsed", height=140)
+        st.text_area(
+            fill(alt), key=state.key(name), disabled=state.locked(name), label_visibility="collapsed", height=140
+        )
         st.caption(fill(TOO_LARGE))
         return
     if not cells or not cells[0]:
@@ -44,17 +46,18 @@ def array_editor(state: PageState, name: str = "numbers", *, across: str = "t", 
     frame = pd.DataFrame(list(zip(*cells, strict=True)), index=rows, columns=[str(t) for t in range(len(cells))])
     frame.index.name = across
     key = _key(state)
-    st.data_editor(
-        frame,
-        key=key,
-        on_change=_fold,
-        args=(state, name, key),
-        disabled=[across],
-        width="stretch",
-        column_config={across: st.column_config.TextColumn(pinned=True, width=60)}
-        | {column: st.column_config.TextColumn(width=58) for column in frame.columns},
-        alt=fill(alt),
-    )
+    with st.container(key=state.key("table_panel")):
+        st.data_editor(
+            frame,
+            key=key,
+            on_change=_fold,
+            args=(state, name, key),
+            disabled=True if state.locked(name) else [across],
+            width="stretch",
+            column_config={across: st.column_config.TextColumn(pinned=True, width=60)}
+            | {column: st.column_config.TextColumn(width=58) for column in frame.columns},
+            alt=fill(alt),
+        )
 
 
 def _key(state: PageState) -> str:

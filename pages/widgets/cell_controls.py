@@ -47,20 +47,23 @@ def cell_controls(state: PageState, inputs: CellInputs, marks: Mapping[str, list
         program: the lines of Python that the inputs stand for.
     """
     section(fill(CELL), ask="lstm_cell")
-    with st.container(border=True):
-        st.selectbox(_label("cell"), tuple(KINDS), key=state.key("cell"), help=fill(CELL_HELP))
+    with st.container(border=True, key=state.key("cell_panel")):
+        st.selectbox(
+            _label("cell"), tuple(KINDS), key=state.key("cell"), disabled=state.locked("cell"), help=fill(CELL_HELP)
+        )
         draw_marks(marks, state.key("cell"))
         _pair(state, marks, ("in_features", "hidden_features"))
         _pair(state, marks, ("batch", "seed"), {"batch": fill(BATCH_HELP), "seed": fill(SEED_HELP)})
     section(fill(CARRY), ask="lstm_carry")
-    with st.container(border=True):
+    with st.container(border=True, key=state.key("carry_panel")):
         _carry(state, inputs, marks)
     section(fill(INPUT), ask="lstm_input")
-    with st.container(border=True):
+    with st.container(border=True, key=state.key("input_panel")):
         _input(state, inputs, marks)
     if program:
         section(fill(CODE))
-        st.code(program, language="python")
+        with st.container(key=state.key("code_panel")):
+            st.code(program, language="python")
 
 
 def _label(name: str) -> str:
@@ -86,7 +89,7 @@ def _whole(state: PageState, name: str, text: str | None = None, *, disabled: bo
         min_value=0 if seeds else None,
         max_value=int(field.high) if seeds and field.high is not None else None,
         help=text,
-        disabled=disabled,
+        disabled=disabled or state.locked(name),
     )
 
 
@@ -95,6 +98,7 @@ def _carry(state: PageState, inputs: CellInputs, marks: Mapping[str, list[Mark]]
         _label("carry"),
         CARRIES,
         key=state.key("carry"),
+        disabled=state.locked("carry"),
         format_func=lambda name: fill(CARRY_WORDS[name]),
         required=True,
         on_change=_fill_typed,
@@ -108,7 +112,9 @@ def _carry(state: PageState, inputs: CellInputs, marks: Mapping[str, list[Mark]]
         return
     for part in KINDS[inputs.cell].parts:
         name = f"carry_{part}"
-        st.text_area(_label(name), key=state.key(name), height=TYPED_HEIGHT, help=fill(ROWS_HELP))
+        st.text_area(
+            _label(name), key=state.key(name), disabled=state.locked(name), height=TYPED_HEIGHT, help=fill(ROWS_HELP)
+        )
         draw_marks(marks, state.key(name))
 
 
@@ -117,6 +123,7 @@ def _input(state: PageState, inputs: CellInputs, marks: Mapping[str, list[Mark]]
         _label("input"),
         INPUTS,
         key=state.key("input"),
+        disabled=state.locked("input"),
         format_func=lambda name: fill(INPUT_WORDS[name]),
         required=True,
         on_change=_fill_numbers,
@@ -128,7 +135,13 @@ def _input(state: PageState, inputs: CellInputs, marks: Mapping[str, list[Mark]]
     if inputs.input == "table":
         array_editor(state, across=fill(EXAMPLE), alt=fill(TABLE))
     if inputs.input == "paste":
-        st.text_area(_label("numbers"), key=state.key("numbers"), height=TYPED_HEIGHT, help=fill(ROWS_HELP))
+        st.text_area(
+            _label("numbers"),
+            key=state.key("numbers"),
+            disabled=state.locked("numbers"),
+            height=TYPED_HEIGHT,
+            help=fill(ROWS_HELP),
+        )
     draw_marks(marks, state.key("numbers"))
 
 

@@ -78,6 +78,7 @@ def _choose(state: PageState, step: CellStep) -> None:
             st.number_input(
                 fill(OF, name=words, last=count - 1),
                 key=state.key(name),
+                disabled=state.locked(name),
                 min_value=0,
                 max_value=count - 1,
                 step=1,

@@ -22,12 +22,24 @@ class Controls:
 
     def text(self, name: str, label: str = "", *, placeholder: str = "", hint: str = "") -> None:
         """A line of text."""
-        st.text_input(self._label(name, label), key=self.state.key(name), placeholder=placeholder, help=hint or None)
+        st.text_input(
+            self._label(name, label),
+            key=self.state.key(name),
+            disabled=self.state.locked(name),
+            placeholder=placeholder,
+            help=hint or None,
+        )
         self.under(name)
 
     def area(self, name: str, label: str = "", *, placeholder: str = "", height: int = 140, marks: bool = True) -> None:
         """Several lines of text; `marks`: draw them here (else whoever calls does)."""
-        st.text_area(self._label(name, label), key=self.state.key(name), placeholder=placeholder, height=height)
+        st.text_area(
+            self._label(name, label),
+            key=self.state.key(name),
+            disabled=self.state.locked(name),
+            placeholder=placeholder,
+            height=height,
+        )
         if marks:
             self.under(name)
 
@@ -46,6 +58,7 @@ class Controls:
             self._label(name, label),
             options,
             key=self.state.key(name),
+            disabled=self.state.locked(name),
             format_func=lambda option: fill((words or {}).get(option, option)),
             label_visibility="collapsed" if hidden else "visible",
         )
@@ -61,6 +74,7 @@ class Controls:
             max_value=None if field.high is None else int(field.high),
             step=1,
             key=self.state.key(name),
+            disabled=self.state.locked(name),
             help=hint or None,
         )
         self.under(name)
@@ -70,12 +84,22 @@ class Controls:
         field = self._table.field(name)
         kind = int if field.kind is Kind.WHOLE else float
         low, high = kind(field.low or 0), kind(field.high or 1)
-        st.slider(self._label(name, label), low, high, step=kind(step), key=self.state.key(name), help=hint or None)
+        st.slider(
+            self._label(name, label),
+            low,
+            high,
+            step=kind(step),
+            key=self.state.key(name),
+            disabled=self.state.locked(name),
+            help=hint or None,
+        )
         self.under(name)
 
     def flag(self, name: str, label: str = "", *, hint: str = "") -> None:
         """On or off."""
-        st.checkbox(self._label(name, label), key=self.state.key(name), help=hint or None)
+        st.checkbox(
+            self._label(name, label), key=self.state.key(name), disabled=self.state.locked(name), help=hint or None
+        )
         self.under(name)
 
     def under(self, *names: str) -> None:

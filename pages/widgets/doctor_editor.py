@@ -16,7 +16,7 @@ from pages.widgets.cards import Mark, draw_marks, field_marks
 from pages.widgets.doctor_check import Look
 from pages.widgets.doctor_open import open_menu
 from pages.widgets.doctor_shown import Shown
-from pages.widgets.doctor_state import EDITORS, DoctorState
+from pages.widgets.doctor_state import CODE, EDITORS, DoctorState
 from pages.widgets.editor import code_editor, diagnostics_of, editor_available
 
 MODES = {SCRIPT: "Whole script", STEP: "Step only"}
@@ -32,6 +32,9 @@ NO_EDITOR = "This is a plain text area: {reason}."
 CELLS, CELLS_OPENED = "Show the notebook's code in the editor", "the notebook's code"
 LOOKS_WHOLE = "This code calls a scan itself, so it is a whole script, not a step."
 AS_SCRIPT, AS_SCRIPT_DONE = "Check it as a whole script", "the code as a whole script"
+AS_FILE = "Take it along as a file (.py)"
+AS_FILE_SAYS = "Whoever gets the file finds this script again: Open, then choose it, or drop it on the editor."
+FILE = "script.py"
 NAMES_HELP = "jax, jnp, lax, nnx and np are imported."
 #: Pixels that the editor grows to before it scrolls.
 _HEIGHT, _STEP_HEIGHT = 640, 420
@@ -44,6 +47,7 @@ def toolbar(state: DoctorState) -> None:
             state.table.field("mode").label,
             list(MODES),
             key=state.key("mode"),
+            disabled=state.locked("mode"),
             format_func=lambda mode: fill(MODES[mode]),
             label_visibility="collapsed",
             required=True,
@@ -76,6 +80,7 @@ def editor(state: DoctorState, look: Look, now: Shown) -> bool:
         shapes=() if now.stale else now.shapes,
         placeholder=fill(PLACEHOLDER if whole else STEP_PLACEHOLDER),
         height=_HEIGHT if whole else _STEP_HEIGHT,
+        read_only=state.locked(CODE[state.mode]),
     )
     before = state.code
     ran = state.heard(event.text, event.run)
@@ -102,11 +107,26 @@ def step_fields(state: DoctorState, now: Shown) -> None:
         (right, XS, XS_HELP, types.xs if types is not None else {}),
     ):
         with column:
-            st.text_input(fill(name), key=state.key(name), help=fill(words))
+            st.text_input(fill(name), key=state.key(name), disabled=state.locked(name), help=fill(words))
             if found:
                 st.html(f'<p class="cl-types-line">{_types(found)}</p>')
             draw_marks(marks, state.key(name))
     st.caption(fill(NAMES_HELP))
+
+
+def script_as_file(state: DoctorState) -> None:
+    """Where the script is longer than a link holds, which `link_refusals` says: the same as a file, right there."""
+    if state.link_problem:
+        with st.container(horizontal=True, vertical_alignment="center", key="doctor_as_file"):
+            st.download_button(
+                fill(AS_FILE),
+                state.script.text,
+                FILE,
+                "text/x-python",
+                key="doctor_long_script",
+                on_click="ignore",
+                help=fill(AS_FILE_SAYS),
+            )
 
 
 def _types(leaves: Mapping[str, str]) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.base.avals import LeafType
 from core.base.outcome import Report
@@ -15,17 +17,21 @@ from core.base.places import Span
 from core.base.text import fill
 from core.doctor.answer import LINK, Answer, ScanPanel
 from core.doctor.gallery import example_of
+from core.doctor.link import PAGE
+from core.doctor.prep import Kind
 from core.doctor.report import SCHEMA, plain, versions
+from core.export.document import Document
+from core.export.script_program import STEM, script_document
 from pages.widgets.doctor_check import Look
 from pages.widgets.doctor_shown import Shown
 from pages.widgets.doctor_state import DoctorState
+from pages.widgets.export_menu import Offer, program_offers, strip_menus
 
-LINK_LABEL, EXPORT_LABEL = "Copy link", "Export"
 LINK_SAYS = "Whoever opens it gets this script; it is run only when they press Run."
 LINK_OURS = "It is one of ours: it runs as soon as it is opened."
 LINK_EMPTY = "There is nothing in the editor yet."
-SCRIPT_FILE, JSON_FILE, ISSUE_FILE = "script.py", "carry-lab.json", "carry-lab-issue.md"
-SCRIPT_LABEL, JSON_LABEL, ISSUE_LABEL = "Script (.py)", "Report (.json)", "Issue (.md)"
+JSON_FILE, ISSUE_FILE = "carry-lab.json", "carry-lab-issue.md"
+JSON_LABEL, ISSUE_LABEL = "Report (.json)", "Issue (.md)"
 COPY_ISSUE = "Copy as issue"
 NO_ISSUE = "Run the script first: then it comes as an issue with shapes, verdict, proof, fix and versions."
 #: Pixels of the issue's text before it scrolls.
@@ -39,56 +45,49 @@ def link_of(state: DoctorState) -> str:
     return f"{here}?{urlencode(params)}" if params and here else ""
 
 
-def link_menu(state: DoctorState) -> None:
-    """The link, to be copied."""
-    with st.popover(fill(LINK_LABEL), key="doctor_link"):
-        problem, link = state.link_problem, link_of(state)
-        if problem or not link:
-            st.caption(problem or fill(LINK_EMPTY))
-            return
-        st.caption(fill(LINK_SAYS if example_of(state.script.text) is None else LINK_OURS))
-        st.code(link, language=None, wrap_lines=True)
-
-
-def export_menu(state: DoctorState, look: Look, now: Shown) -> None:
-    """Script, report and issue."""
+def menus(state: DoctorState, look: Look, now: Shown, slot: DeltaGenerator, before: Callable[[], None]) -> None:
+    """The row beside the strip: what `before` draws, the link, and script, notebook, report and issue."""
     answer = look.answer
-    with st.popover(fill(EXPORT_LABEL), key="doctor_export"):
-        with st.container(horizontal=True):
-            st.download_button(
-                fill(SCRIPT_LABEL),
-                look.text,
-                SCRIPT_FILE,
-                "text/x-python",
-                key="doctor_download_script",
-                on_click="ignore",
-                disabled=look.empty,
-            )
-            ready = answer is not None and now.report is not None
-            st.download_button(
-                fill(JSON_LABEL),
-                partial(_json, answer) if answer is not None and ready else "",  # made when it is asked for
-                JSON_FILE,
-                "application/json",
-                key="doctor_download_json",
-                on_click="ignore",
-                disabled=not ready,
-            )
-            issue = "" if answer is None else answer.issue.replace(LINK, link_of(state))
-            st.download_button(
-                fill(ISSUE_LABEL),
-                issue,
-                ISSUE_FILE,
-                "text/markdown",
-                key="doctor_download_issue",
-                on_click="ignore",
-                disabled=not issue,
-            )
-        if issue:
-            st.caption(fill(COPY_ISSUE))
-            st.code(issue, language="markdown", wrap_lines=True, height=_ISSUE_HEIGHT)
-        else:
-            st.caption(fill(NO_ISSUE))
+    issue = "" if answer is None else answer.issue.replace(LINK, link_of(state))
+    ready = answer is not None and now.report is not None
+    program = None if look.empty or look.too_long else partial(_document, look)
+    offers = (
+        *program_offers(fill(STEM), program),
+        Offer(
+            "json",
+            fill(JSON_LABEL),
+            JSON_FILE,
+            "application/json",
+            partial(_json, answer) if answer is not None and ready else None,
+        ),
+        Offer("issue", fill(ISSUE_LABEL), ISSUE_FILE, "text/markdown", (lambda: issue) if issue else None),
+    )
+    strip_menus(
+        slot,
+        PAGE,
+        offers,
+        before=before,
+        below=partial(_issue, issue),
+        link_says=fill(LINK_SAYS if example_of(state.script.text) is None else LINK_OURS),
+        link_problem=state.link_problem or ("" if link_of(state) else fill(LINK_EMPTY)),
+        pictures=False,
+    )
+
+
+def _issue(issue: str) -> None:
+    if not issue:
+        st.caption(fill(NO_ISSUE))
+        return
+    st.caption(fill(COPY_ISSUE))
+    st.code(issue, language="markdown", wrap_lines=True, height=_ISSUE_HEIGHT)
+
+
+def _document(look: Look) -> Document | None:
+    """The script that was found in what was pasted, with what is known of it."""
+    answer = look.answer
+    if answer is None or answer.kind in (Kind.ERROR, Kind.TEXT, Kind.EMPTY):
+        return script_document(look.text, None)
+    return script_document(answer.script, answer.report)
 
 
 def _json(answer: Answer) -> str:

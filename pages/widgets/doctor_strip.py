@@ -16,7 +16,7 @@ from core.doctor.prep import Kind
 from core.plots.scan_view import summary
 from core.sandbox.pool_ticket import StopReason
 from pages.widgets.doctor_check import Halt, Look, cancel
-from pages.widgets.doctor_export import export_menu, link_menu
+from pages.widgets.doctor_export import menus
 from pages.widgets.doctor_shown import Shown
 from pages.widgets.doctor_state import DoctorState
 from pages.widgets.verdict import State, Verdict, counted, state_of, verdict_strip
@@ -72,11 +72,12 @@ _READING = frozenset({"SyntaxError", "IndentationError", "TabError"})
 
 def strip_row(state: DoctorState, look: Look, now: Shown, slot: DeltaGenerator) -> None:
     """What stands beside the strip."""
-    with slot.container(horizontal=True, horizontal_alignment="right", key="doctor_strip_menus", gap="small"):
+
+    def before() -> None:
         if look.job is not None:
             st.button(fill(CANCEL), key="doctor_cancel", on_click=cancel, icon=":material/stop_circle:")
-        link_menu(state)
-        export_menu(state, look, now)
+
+    menus(state, look, now, slot, before)
 
 
 def tell(slot: DeltaGenerator, look: Look, report: Report | None) -> None:

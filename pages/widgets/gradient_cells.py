@@ -19,6 +19,8 @@ from core.inputs.gradient_rows import map_npz, row_csv
 from core.plots.gradient_curves import COLOURS, SIGNS, Picture, memory_curves
 from core.plots.gradient_map import blocks_of, memory_heatmap
 from pages.widgets.cards import escape, undo_line
+from pages.widgets.chart_config import chart_config
+from pages.widgets.classroom import presented
 from pages.widgets.frame import section
 from pages.widgets.gradient_state import checked
 from pages.widgets.gradient_tiles import headline_html, tile
@@ -47,7 +49,7 @@ GRAD = "jax.grad, reverse mode, float32"
 FINITE = "finite differences, NumPy in float64"
 TRAJECTORY = "every step of the states, NumPy in float64"
 BEYOND = "{cell}: {count} values are above the range of float32, where jax.grad gives infinity; they are left out of its row."
-_CONFIG = {"displayModeBar": False, "scrollZoom": False}
+FILE = "carry-lab-gradients-{name}"
 _ROWS = 8
 
 
@@ -122,16 +124,30 @@ def map_panel(state: PageState, inputs: GradientInputs, result: CellsResult, s: 
             "map of",
             tuple(CELL_NAMES),
             key=state.key("map_cell"),
+            disabled=state.locked("map_cell"),
             format_func=lambda kind: CELL_NAMES[kind],
             required=True,
             label_visibility="collapsed",
         )
         if one.c is not None:
             st.segmented_control(
-                "state", ("h", "c"), key=state.key("map_part"), required=True, label_visibility="collapsed"
+                "state",
+                ("h", "c"),
+                key=state.key("map_part"),
+                disabled=state.locked("map_part"),
+                required=True,
+                label_visibility="collapsed",
             )
         last = result.length
-        st.number_input(fill(ROW, last=last), key=state.key("row"), min_value=0, max_value=last, step=1, width=230)
+        st.number_input(
+            fill(ROW, last=last),
+            key=state.key("row"),
+            disabled=state.locked("row"),
+            min_value=0,
+            max_value=last,
+            step=1,
+            width=230,
+        )
     picture = memory_heatmap(one, part, s)
     _draw(picture, "map", lambda: _choose(state, result, "map"))
 
@@ -140,10 +156,10 @@ def _draw(picture: Picture, name: str, on_select: object) -> None:
     picture.figure["layout"]["template"] = "streamlit"
     with st.container(border=True, key=f"gradients_{name}_plot_card"):
         st.plotly_chart(
-            picture.figure,
+            presented(picture.figure),
             key=f"gradients_{name}",
             width="stretch",
-            config=_CONFIG,
+            config=chart_config(fill(FILE, name=name)),
             alt=picture.alt,
             on_select=on_select,  # type: ignore[arg-type]  # a function without arguments
             selection_mode="points",

@@ -43,6 +43,7 @@ def view_choice(state: PageState) -> None:
         fill(VIEW_LABEL),
         VIEWS,
         key=state.key("of"),
+        disabled=state.locked("of"),
         format_func=lambda view: fill(VIEW_WORDS[view]),
         required=True,
         label_visibility="collapsed",
@@ -80,6 +81,7 @@ def _data(state: PageState, inputs: GradientInputs, marks: Mapping[str, list[Mar
             label_of("source"),
             SOURCES,
             key=state.key("source"),
+            disabled=state.locked("source"),
             format_func=lambda source: fill(SOURCE_WORDS[source]),
             on_change=_fill_numbers,
             args=(state,),
@@ -88,7 +90,13 @@ def _data(state: PageState, inputs: GradientInputs, marks: Mapping[str, list[Mar
         with columns[1]:
             whole(state, "data_seed")
     if inputs.source == TYPED:
-        st.text_area(label_of("numbers"), key=state.key("numbers"), height=TYPED_HEIGHT, help=fill(NUMBERS_HELP))
+        st.text_area(
+            label_of("numbers"),
+            key=state.key("numbers"),
+            disabled=state.locked("numbers"),
+            height=TYPED_HEIGHT,
+            help=fill(NUMBERS_HELP),
+        )
     elif not generator_of(inputs.source).seeded:
         st.caption(formula_of(inputs.source, 0, max(inputs.in_features, 1)))
     draw_marks(marks, state.key("source"), state.key("data_seed"), state.key("numbers"))
@@ -137,11 +145,20 @@ def slider(
             int(field.high or 1),
             step=int(step),
             key=state.key(name),
+            disabled=state.locked(name),
             help=text,
         )
     else:
         low, high = float(field.low or 0), float(field.high or 1)
-        st.slider(label or label_of(name), low, high, step=float(step), key=state.key(name), help=text)
+        st.slider(
+            label or label_of(name),
+            low,
+            high,
+            step=float(step),
+            key=state.key(name),
+            disabled=state.locked(name),
+            help=text,
+        )
     draw_marks(marks, state.key(name))
 
 
@@ -152,6 +169,7 @@ def whole(state: PageState, name: str, text: str | None = None) -> None:
     st.number_input(
         label_of(name),
         key=state.key(name),
+        disabled=state.locked(name),
         step=1,
         min_value=0 if seed else None,
         max_value=int(field.high) if seed and field.high is not None else None,

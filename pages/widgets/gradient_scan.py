@@ -20,6 +20,8 @@ from core.runners.scan_gradient_check import check_scan_gradient
 from core.steps.library import STEPS
 from core.steps.library import UNGUARDED as UNGUARDED_STEPS
 from pages.widgets.cards import Mark, draw_marks, escape, inline
+from pages.widgets.chart_config import chart_config
+from pages.widgets.classroom import presented
 from pages.widgets.code import step_code
 from pages.widgets.frame import section
 from pages.widgets.gradient_cells import tolerance_text
@@ -55,7 +57,7 @@ CHECK_ROWS = ("largest difference", "tolerance", "numbers compared", "where ther
 COMPARED = "{compared} of {total}, each {step} to either side, in float64"
 BENDS = "{bends}: slopes to the left and to the right differ"
 _CHECKED = "gradients:scan_check"
-_CONFIG = {"displayModeBar": False, "scrollZoom": False}
+FILE = "carry-lab-gradient-of-a-scan"
 
 
 def scan_controls(state: PageState, marks: Mapping[str, list[Mark]]) -> None:
@@ -67,6 +69,7 @@ def scan_controls(state: PageState, marks: Mapping[str, list[Mark]]) -> None:
             label_of("preset"),
             STEP_NAMES,
             key=state.key("preset"),
+            disabled=state.locked("preset"),
             format_func=_step_name,
             label_visibility="collapsed",
         )
@@ -74,11 +77,22 @@ def scan_controls(state: PageState, marks: Mapping[str, list[Mark]]) -> None:
         step_code(step.code)
         st.html(f'<p class="cl-formula"><b>{inline(step.formula)}</b></p>')
         st.segmented_control(
-            fill(OF), (FINAL, YS), key=state.key("target"), format_func=lambda of: fill(WORDS[of]), required=True
+            fill(OF),
+            (FINAL, YS),
+            key=state.key("target"),
+            disabled=state.locked("target"),
+            format_func=lambda of: fill(WORDS[of]),
+            required=True,
         )
         draw_marks(marks, state.key("target"))
         if takes_numbers(step):
-            st.text_area(fill(XS_LABEL), key=state.key("xs"), placeholder=opening_numbers(step), height=XS_HEIGHT)
+            st.text_area(
+                fill(XS_LABEL),
+                key=state.key("xs"),
+                disabled=state.locked("xs"),
+                placeholder=opening_numbers(step),
+                height=XS_HEIGHT,
+            )
         else:
             st.caption(fill(NO_XS))
         draw_marks(marks, state.key("xs"))
@@ -151,7 +165,13 @@ def bars_panel(view: ScanView) -> None:
     section(fill(BARS))
     picture.figure["layout"]["template"] = "streamlit"
     with st.container(border=True, key="gradients_bars_plot_card"):
-        st.plotly_chart(picture.figure, key="gradients_bars", width="stretch", config=_CONFIG, alt=picture.alt)
+        st.plotly_chart(
+            presented(picture.figure),
+            key="gradients_bars",
+            width="stretch",
+            config=chart_config(fill(FILE)),
+            alt=picture.alt,
+        )
     for note in picture.notes:
         st.caption(note)
     table = st.expander(fill(NUMBERS), key="gradients_bars_table", on_change="rerun")

@@ -15,6 +15,8 @@ from core.inputs.gradient_measure import power_text
 from core.inputs.gradient_training import ModeProof, TrainingView, mode_proof
 from core.plots.gradient_loss import loss_curve, norm_rows
 from pages.widgets.cards import Mark, draw_marks
+from pages.widgets.chart_config import chart_config
+from pages.widgets.classroom import presented
 from pages.widgets.frame import section
 from pages.widgets.gradient_controls import label_of, row, slider, whole
 from pages.widgets.gradient_tiles import ROLE, headline_html, tile
@@ -50,7 +52,7 @@ TRAIN_SAME = "train, twice with the same key"
 TRAIN_OTHER = "train, with the keys of two seeds: random"
 NUMBERS = "The numbers as a table"
 _PROVED = "gradients:mode_proof"
-_CONFIG = {"displayModeBar": False, "scrollZoom": False}
+FILE = "carry-lab-training"
 
 
 def training_controls(state: PageState, inputs: GradientInputs, marks: Mapping[str, list[Mark]]) -> None:
@@ -61,6 +63,7 @@ def training_controls(state: PageState, inputs: GradientInputs, marks: Mapping[s
             label_of("mode"),
             tuple(MODE_WORDS),
             key=state.key("mode"),
+            disabled=state.locked("mode"),
             format_func=lambda mode: fill(MODE_WORDS[mode]),
             required=True,
             help=fill(MODE_HELP),
@@ -71,6 +74,7 @@ def training_controls(state: PageState, inputs: GradientInputs, marks: Mapping[s
             label_of("rngs"),
             tuple(RNGS_WORDS),
             key=state.key("rngs"),
+            disabled=state.locked("rngs"),
             format_func=lambda rngs: fill(RNGS_WORDS[rngs]),
             required=True,
             help=fill(RNGS_HELP),
@@ -82,16 +86,27 @@ def training_controls(state: PageState, inputs: GradientInputs, marks: Mapping[s
     with st.container(border=True, key="gradients_update_panel"):
         left, right = st.columns(2)
         with left:
-            st.selectbox(label_of("optimizer"), OPTIMIZERS, key=state.key("optimizer"))
+            st.selectbox(
+                label_of("optimizer"), OPTIMIZERS, key=state.key("optimizer"), disabled=state.locked("optimizer")
+            )
         with right:
             st.number_input(
-                label_of("learning_rate"), key=state.key("learning_rate"), min_value=0.0, max_value=10.0, format="%g"
+                label_of("learning_rate"),
+                key=state.key("learning_rate"),
+                disabled=state.locked("learning_rate"),
+                min_value=0.0,
+                max_value=10.0,
+                format="%g",
             )
         slider(state, marks, "updates", 1, "")
     section(fill(MODEL))
     with st.container(border=True, key="gradients_model_panel"):
         st.selectbox(
-            label_of("model"), tuple(CELL_NAMES), key=state.key("model"), format_func=lambda kind: CELL_NAMES[kind]
+            label_of("model"),
+            tuple(CELL_NAMES),
+            key=state.key("model"),
+            disabled=state.locked("model"),
+            format_func=lambda kind: CELL_NAMES[kind],
         )
         row(state, marks, ("train_length", "batch"), {})
         row(state, marks, ("in_features", "hidden_features"), {})
@@ -152,7 +167,13 @@ def loss_panel(view: TrainingView) -> None:
     section(fill(LOSSES, count=len(view.losses) - 1))
     picture.figure["layout"]["template"] = "streamlit"
     with st.container(border=True, key="gradients_loss_plot_card"):
-        st.plotly_chart(picture.figure, key="gradients_loss", width="stretch", config=_CONFIG, alt=picture.alt)
+        st.plotly_chart(
+            presented(picture.figure),
+            key="gradients_loss",
+            width="stretch",
+            config=chart_config(fill(FILE)),
+            alt=picture.alt,
+        )
     for note in picture.notes:
         st.caption(note)
     table = st.expander(fill(NUMBERS), key="gradients_loss_table", on_change="rerun")

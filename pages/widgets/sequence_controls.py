@@ -206,6 +206,7 @@ class SequenceControls:
         st.number_input(
             fill(field.label),
             key=self._key(name),
+            disabled=self._state.locked(name),
             step=1,
             min_value=0 if seeds else None,
             max_value=int(field.high) if seeds and field.high is not None else None,
@@ -219,6 +220,7 @@ class SequenceControls:
             self._label(name),
             tuple(words),
             key=self._key(name),
+            disabled=self._state.locked(name),
             format_func=lambda option: fill(words[option]),
             help=fill(text),
         )
@@ -229,6 +231,7 @@ class SequenceControls:
             self._label(name),
             tuple(words),
             key=self._key(name),
+            disabled=self._state.locked(name),
             format_func=lambda option: fill(words[option]),
             required=True,
             help=fill(text),
@@ -236,15 +239,17 @@ class SequenceControls:
         self._under(name)
 
     def _flag(self, name: str, label: str, text: str) -> None:
-        st.checkbox(fill(label), key=self._key(name), help=fill(text))
+        st.checkbox(fill(label), key=self._key(name), disabled=self._state.locked(name), help=fill(text))
         self._under(name)
 
     def _text(self, name: str, text: str) -> None:
-        st.text_input(self._label(name), key=self._key(name), help=fill(text))
+        st.text_input(self._label(name), key=self._key(name), disabled=self._state.locked(name), help=fill(text))
         self._under(name)
 
     def _area(self, name: str, text: str) -> None:
-        st.text_area(self._label(name), key=self._key(name), height=HEIGHT, help=fill(text))
+        st.text_area(
+            self._label(name), key=self._key(name), disabled=self._state.locked(name), height=HEIGHT, help=fill(text)
+        )
         self._under(name)
 
     def _label(self, name: str) -> str:

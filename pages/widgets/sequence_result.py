@@ -20,6 +20,8 @@ from core.plots.sequence_point import PointWords, point_words
 from core.plots.sequence_view import Chosen, sequence_view
 from core.runners.layers import parameters
 from core.runners.sequence_point import point
+from pages.widgets.chart_config import chart_config
+from pages.widgets.classroom import presented
 from pages.widgets.frame import section
 from pages.widgets.sequence_grid import sequence_grid
 from pages.widgets.state import PageState
@@ -44,7 +46,7 @@ TOGGLED = "a step turned over in the grid"
 WIDTH = 118
 #: Rows of the table of numbers that are shown at once; more scroll.
 ROWS = 8
-CONFIG = {"displayModeBar": False, "scrollZoom": False}
+FILE = "carry-lab-sequence"
 
 
 def chosen_of(state: PageState, result: SequenceResult | None) -> Chosen:
@@ -90,7 +92,12 @@ def drawn_layer(
     with st.container(border=True, key=page):
         sequence_grid(
             grid_payload(
-                trial, result, chosen, chart=chart, editable=not stale and inputs.source != TYPED, stale=stale
+                trial,
+                result,
+                chosen,
+                chart=chart,
+                editable=not stale and inputs.source != TYPED and not _mask_locked(state),
+                stale=stale,
             ),
             key=state.key("grid"),
             on_toggle=lambda: _take_toggle(state),
@@ -119,7 +126,7 @@ def _plot(
     )
     # The template whose colours Streamlit's front end replaces by the theme's, in light and in dark.
     view.figure["layout"]["template"] = "streamlit"
-    st.plotly_chart(view.figure, key=chart, width="stretch", config=CONFIG, alt=view.alt)
+    st.plotly_chart(presented(view.figure), key=chart, width="stretch", config=chart_config(fill(FILE)), alt=view.alt)
     for note in view.notes:
         st.caption(note)
     shown = st.expander(fill(NUMBERS), key=state.key("numbers_table"), on_change="rerun")
@@ -154,6 +161,7 @@ def _choose(state: PageState, result: SequenceResult) -> None:
             fill(VIEW),
             VIEWS,
             key=state.key("view"),
+            disabled=state.locked("view"),
             format_func=lambda name: fill(VIEW_WORDS[name]),
             required=True,
             help=fill(VIEW_HELP),
@@ -164,7 +172,16 @@ def _choose(state: PageState, result: SequenceResult) -> None:
             ("unit", UNIT, units - 1, UNIT_HELP),
         ):
             label = fill(OF, name=fill(word), last=last)
-            st.number_input(label, 0, max(last, 0), key=state.key(name), step=1, width=WIDTH, help=fill(text))
+            st.number_input(
+                label,
+                0,
+                max(last, 0),
+                key=state.key(name),
+                disabled=state.locked(name),
+                step=1,
+                width=WIDTH,
+                help=fill(text),
+            )
 
 
 def _said(state: PageState, name: str) -> dict[str, int]:
@@ -172,10 +189,15 @@ def _said(state: PageState, name: str) -> dict[str, int]:
     return {key: int(value) for key, value in told.items() if isinstance(value, int | float)}
 
 
+def _mask_locked(state: PageState) -> bool:
+    """Whether a teacher's link keeps what a click on the grid would change."""
+    return any(state.locked(name) for name in ("masking", "mask", "lengths"))
+
+
 def _take_toggle(state: PageState) -> None:
     told = _said(state, "toggle")
     inputs = SequenceInputs.of(state.values)
-    if {"example", "t"} <= told.keys():
+    if {"example", "t"} <= told.keys() and not _mask_locked(state):
         state.edit(FieldEdit(clicked(inputs, told["example"], told["t"])), fill(TOGGLED))
 
 

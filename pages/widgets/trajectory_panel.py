@@ -9,15 +9,18 @@ import streamlit as st
 from core.base.results import ScanResult
 from core.base.text import fill
 from core.plots.trajectory import trajectory
+from pages.widgets.chart_config import chart_config
+from pages.widgets.classroom import presented
 
 CHART = "scan_trajectory"
 NUMBERS = "The numbers as a table"
+#: Of a saved picture.
+FILE = "carry-lab-{page}-carry"
 #: Rows of the table that are shown at once; more scroll.
 _ROWS = 6
 #: The legend of a narrow plot, and its pixels.
 _BELOW = {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.22, "yanchor": "top"}
 _LEGEND = 50
-_CONFIG = {"displayModeBar": False, "scrollZoom": False}
 
 
 def trajectory_panel(result: ScanResult, names: Mapping[str, str], *, page: str = "scan", narrow: bool = False) -> None:
@@ -32,7 +35,13 @@ def trajectory_panel(result: ScanResult, names: Mapping[str, str], *, page: str 
         if narrow and plot.figure["layout"]["showlegend"]:
             plot.figure["layout"] |= {"legend": _BELOW, "height": plot.figure["layout"]["height"] + _LEGEND}
         with st.container(border=True, key=f"{page}_plot_card"):
-            st.plotly_chart(plot.figure, key=f"{page}_trajectory", width="stretch", config=_CONFIG, alt=plot.alt)
+            st.plotly_chart(
+                presented(plot.figure),
+                key=f"{page}_trajectory",
+                width="stretch",
+                config=chart_config(fill(FILE, page=page)),
+                alt=plot.alt,
+            )
     for note in plot.notes:
         st.caption(note)
     shown = st.expander(fill(NUMBERS), key=f"{page}_numbers_table", on_change="rerun")

@@ -125,6 +125,12 @@ def verdict_slot() -> DeltaGenerator:
     return st.container(key="verdict").empty()
 
 
+def verdict_slots() -> tuple[DeltaGenerator, DeltaGenerator]:
+    """The same with a second place beside the strip, for `export_menu.strip_menus`."""
+    with st.container(key="verdict"):
+        return st.empty(), st.empty()
+
+
 def verdict_strip(slot: DeltaGenerator, verdict: Verdict) -> None:
     """Write the strip (again): the last call in a run is what stays."""
     words = verdict.words or fill(WORDS[verdict.state], count=verdict.count)

@@ -37,6 +37,7 @@ from core.base.places import Because, Span
 from core.base.text import fill
 from core.base.violation import Severity, TextEdit
 from core.contract import sequence_built
+from core.contract.built_in_call import Held, inside, owned
 from core.contract.cell_proof import farthest
 from core.contract.fates import concrete, function_parameters
 from core.contract.record import BuildEvent, CellEvents
@@ -56,6 +57,7 @@ LOOP = "{cell} is built anew at each step of the loop: the carry goes from one c
 SAME = "{cell} is built anew at each step of the loop, each time with the same weights."
 BECAUSE = "the step runs here"
 TITLE = "Build it once, before the step: {text}"
+TITLE_OWN = "Build it once, in __init__: {text}"
 OWNED = "Parameters of the cells in the step that are there outside of it."
 APART = "The weights of the second cell, compared with those of the first: largest difference."
 WHY = "Parameters live outside the step: it is run many times and must find the same ones each time."
@@ -77,6 +79,7 @@ def check(facts: ScriptFacts | SequenceFacts) -> Iterator[Finding]:
             said.add(call)
             because = None if site.node is None else Because(facts.span(site.node), fill(BECAUSE))
             yield _in_scan(facts, build, call, number, because, raised=raised)
+    yield from _in_layers(facts, said)
     yield from _in_loops(facts, said)
 
 
@@ -128,6 +131,27 @@ def _size(cell: Any) -> int:
     """How many numbers a cell's parameters have."""
     avals = (aval_of(leaf) for leaf in tree_util.tree_leaves(nnx.state(cell, nnx.Param)))
     return sum(aval.size for aval in avals if aval is not None)
+
+
+def _in_layers(facts: ScriptFacts, said: set[Any]) -> Iterator[Finding]:
+    """A build in the ``__call__`` of a cell that `nnx.RNN` scans."""
+    for one in inside(facts):
+        if one.call in said:
+            continue
+        said.add(one.call)
+        edits = owned(facts, one)
+        severity = Severity.ERROR if one.raised else Severity.NOTE if one.own else Severity.WARNING
+        measured = severity is Severity.WARNING
+        yield Finding(
+            message=fill(RAISED if one.raised else BUILT, cell=one.build.cell_type.__name__),
+            place=facts.span(one.call),
+            because=Because(facts.span(one.layer.node), fill(BECAUSE)),
+            repairs=() if edits is None else (facts.rewrites(fill(TITLE_OWN, text=edits[0]), *edits[1]),),
+            measure=Measure(OWNED, Held(one.number), float(_size(one.build.cell))) if measured else None,
+            severity=severity,
+            silent=not one.raised,
+            path="" if one.raised else facts.source.text_of(one.call),
+        )
 
 
 # --- loops ----------------------------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 **What.** ``carry, ys = rnn(x)``: a layer returns its outputs alone unless it is told ``return_carry=True``. Python then
 takes the outputs apart along their first axis, the batch: with two examples that raises nothing, and `carry` is the
-outputs of example 0. The other way round, with ``return_carry=True``, the result is a pair and not the outputs.
+outputs of example 0. The other way round, with ``return_carry=True``, the result is a pair and not the outputs; and its
+first part is the carry, where PyTorch and Keras return the outputs first.
 
 **Why.** Unpacking an array gives its rows. Only two rows fit two names, so whether it raises hangs on the batch.
 
@@ -37,6 +38,7 @@ from core.base.violation import Severity, TextEdit
 from core.contract import sequence_built
 from core.contract.layer_calls import facts_of_script, option, with_option
 from core.contract.masks import Run, number_of, run_numbered, runs
+from core.contract.pair_turned import Exchanged, righted, turned
 from core.contract.rule import Finding, Jax, Measure, Repair, Rule, Stage
 from core.contract.script_facts import ScriptFacts
 from core.contract.sequence_facts import SequenceFacts
@@ -52,6 +54,10 @@ RAISED = (
     "axis, {axis}."
 )
 PAIR = "{call} returns the pair (carry, outputs) here, because of return_carry=True: {text} takes it for the outputs."
+TURNED = "{call} returns the carry first and the outputs second: {first} is the carry, and {second} {takes} the outputs {type}."
+TAKES = {False: "is", True: "takes apart"}
+EXCHANGED = "Names that hold the other part of the pair: they were counted."
+TITLE_TURN = "Take the carry first: {text}"
 CLAIM = "Rows of the outputs that a name was bound to as if they were the carry or all the outputs: they were counted."
 TITLE_ASK = "Ask for the carry: return_carry=True"
 TITLE_TAKE = "Take the outputs out of the pair"
@@ -66,7 +72,9 @@ SAYS_OUTPUTS = frozenset({"ys", "y", "out", "outs", "output", "outputs", "seq", 
 #: Parts of names that say one of two examples.
 SAYS_ROW = frozenset(
     {"first", "second", "one", "two", "left", "right", "pos", "neg", "positive", "negative", "anchor", "other", "a", "b",
-     "real", "fake", "row", "example", "sample", "source", "target", "query", "key", "before", "after"}
+     "real", "fake", "row", "example", "sample", "source", "target", "query", "key", "before", "after", "question", "answer",
+     "candidate", "clean", "noisy", "student", "teacher", "old", "new", "premise", "hypothesis", "src", "tgt", "doc",
+     "user", "item", "lhs", "rhs"}
 )  # fmt: skip
 #: What a library call makes of a pair is no array.
 LIBRARY = ("jax.numpy.", "jax.nn.", "jax.lax.", "optax.", "numpy.", "flax.nnx.")
@@ -88,6 +96,7 @@ def check(facts: ScriptFacts | SequenceFacts) -> Iterator[Finding]:
         if run is not None and run.call.node not in said:
             said.add(run.call.node)
             yield from _unpacked(facts, run, statement, target)
+    yield from _turned(facts)
     yield from _pair(facts)
 
 
@@ -166,6 +175,8 @@ def _carry_meant(facts: ScriptFacts, target: ast.Tuple | ast.List) -> bool | Non
         one, two = first.id, second.id
         if re.sub(r"\d+$", "", one) == re.sub(r"\d+$", "", two) and one != two:
             return None
+        if _alike(one, two):
+            return True if _given_on(facts, first) else None
         if says(one, SAYS_CARRY) or (not one.strip("_") and says(two, SAYS_OUTPUTS)):
             return True
         if _given_on(facts, first):
@@ -205,7 +216,44 @@ def _rows_meant(target: ast.Tuple | ast.List) -> bool:
     if len(names) != 2:
         return False
     stems = {re.sub(r"[_\d]+", "", name) for name in names}
-    return len(stems) == 1 or all(says(name, SAYS_ROW) for name in names)
+    return len(stems) == 1 or all(says(name, SAYS_ROW) for name in names) or _alike(*names)
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two names say two of one kind: ``y_clean, y_noisy``; ``h_a, h_b``."""
+    first, second = (set(re.split(r"[_\d]+", name.lower())) for name in (one, other))
+    rests = (first - second, second - first)
+    return (
+        bool((first & second) - {""}) and all(rests) and not any(rest & (SAYS_CARRY | SAYS_OUTPUTS) for rest in rests)
+    )
+
+
+# --- the pair, taken apart the wrong way round ----------------------------------------------------------------------
+
+
+def _turned(facts: ScriptFacts) -> Iterator[Finding]:
+    """``outputs, carry = rnn(x, return_carry=True)``."""
+    for one in turned(facts):
+        raised = _failed_in(facts, one.statement)
+        later = not raised and any(_ended_with(facts, part) for part in (one.first, one.second))
+        severity = Severity.ERROR if raised or later else Severity.WARNING if one.plain else Severity.NOTE
+        edit, number = righted(facts, one), number_of(facts, one.run)
+        yield Finding(
+            message=fill(
+                TURNED,
+                call=facts.source.text_of(one.run.call.node.func),
+                first=facts.source.text_of(one.first),
+                second=facts.source.text_of(one.second),
+                takes=TAKES[isinstance(one.second, ast.Tuple | ast.List)],
+                type=aval_of(one.run.call.result[1]),
+            ),
+            place=facts.span(one.run.call.node),
+            repairs=(facts.rewrites(fill(TITLE_TURN, text=edit.text), edit),),
+            measure=Measure(EXCHANGED, Exchanged(number)) if severity is Severity.WARNING else None,
+            severity=severity,
+            silent=not raised and not later,
+            path=f"{facts.source.text_of(one.run.call.node.func)}:{number}",
+        )
 
 
 # --- the pair, taken for the outputs --------------------------------------------------------------------------------

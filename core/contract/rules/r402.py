@@ -45,6 +45,8 @@ MIXED = "{key} is used here by {second}, but {first} has used it already: what c
 SAME = "{key} is used here by {second}, but {first} has used it already: both draw the very same numbers."
 SPLIT_TWICE = "{key} is split here once more: keys of the two splits that stand at the same place are the same key."
 AGAIN = "{key} is used by {second} in every round of the loop: each round draws the very same numbers."
+#: The path of a finding that no finding about a step speaks for.
+ELSEWHERE = "{key}, outside of steps"
 BECAUSE = "first used here"
 CLAIM = "The script was run and the uses of each key were counted: this many came after the key's first."
 TITLE_SPLIT = "Split {key} first and give each use its own key"
@@ -134,7 +136,16 @@ def _finding(facts: ScriptFacts, uses: list[Use], one: Use, two: Use, severity: 
         repairs=tuple(_repairs(facts, uses, one, two)),
         measure=Measure(CLAIM, _count),
         severity=severity,
-        path=key,
+        path=key if _in_steps(facts, one, two) else fill(ELSEWHERE, key=key),
+    )
+
+
+def _in_steps(facts: ScriptFacts, *uses: Use) -> bool:
+    """Whether a use stands in a step or a loop: if its key is the same at each step, that is the graver fault (R401)."""
+    return any(
+        looped(facts, use.call.node) is not None
+        or any(function in facts.steps for function in facts.source.enclosing(use.call.node))
+        for use in uses
     )
 
 

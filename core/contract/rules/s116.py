@@ -3,7 +3,8 @@
 **What.** `length` is a fraction, a text, a bool, or negative; `unroll` is a fraction, a text, an array, or negative.
 
 **Why.** Both count steps. `lax.scan` takes `int()` of `length`, so `2.9` runs 2 steps and `"3"` runs 3, without a word;
-a negative `length` gets as far as the compiler, and past it where nothing is stacked into ys: no step is run. Documented and no fault: `unroll=0` and `unroll=True` (unroll all),
+a negative `length` gets as far as the compiler, and past it where nothing is stacked into ys: no step is run. A `length`
+from 2**31 on does not fit the scan's own counter. Documented and no fault: `unroll=0` and `unroll=True` (unroll all),
 `unroll=False` (unroll nothing).
 
 **Bad**
@@ -43,10 +44,14 @@ MESSAGE_BENT_XS = "length is {value}, which is no whole number: JAX takes it as 
 MESSAGE_SAME = "length is {value}, a {kind}: JAX takes it as {steps}."
 MESSAGE_NEGATIVE = "length is {value}: there is no negative number of steps."
 MESSAGE_NEGATIVE_RUNS = "length is {value}: there is no negative number of steps, and JAX runs none without a word."
+MESSAGE_LARGE = "length is {value:,}: JAX counts the steps in int32, which ends at 2,147,483,647."
 MESSAGE_NO_COUNT = "length is {value}, which is no number of steps."
 MESSAGE_UNROLL = "unroll is {value}, which is no whole number of at least 0."
 MESSAGE_UNROLL_LUCK = "unroll is {value}, no int: this call takes it, others raise."
 WHY_LENGTH = "length counts steps: a whole number. JAX takes int() of whatever it is given, without a word."
+WHY_LARGE = (
+    "The scan's own counter is an int32, unless jax_enable_x64 is set. Each step costs time: nest scans, or take fewer."
+)
 WHY_UNROLL = "unroll counts steps: an int of at least 0 (0: all), or a bool."
 CLAIM = "A scan that only counts was run with this length: this is how far the number of its steps is from it."
 #: How much of a value is shown.
@@ -65,6 +70,16 @@ def check(facts: ScanFacts | SequenceFacts) -> Iterator[Finding]:
 def _length(facts: ScanFacts) -> Iterator[Finding]:
     value = facts.call.length
     count = length_count(facts)
+    if value is not None and count.kind is Kind.WHOLE and (count.steps or 0) >= 2**31 and facts.jax is not None:
+        yield Finding(
+            message=fill(MESSAGE_LARGE, value=count.steps),
+            place=facts.places.find("length", "scan"),
+            severity=Severity.ERROR,
+            silent=False,
+            why=WHY_LARGE,
+            path="length",
+        )
+        return
     if value is None or count.kind in (Kind.WHOLE, Kind.ABSTRACT):
         return
     axis = xs_length(facts)

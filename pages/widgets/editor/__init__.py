@@ -97,6 +97,7 @@ def code_editor(
     checked: str | None = None,
     label: str = LABEL,
     plain: bool = False,
+    read_only: bool = False,
     on_change: Callable[[], None] | None = None,
 ) -> EditorEvent:
     """Draws the editor.
@@ -114,6 +115,8 @@ def code_editor(
             what is in the editor.
         label: the name of the text box for screen readers.
         plain: the text area although there is an editor.
+        read_only: the text can be read, selected and run, not changed. What a browser sends all the same is the page's
+            business to refuse.
         on_change: called before the rerun that an event causes.
 
     Returns:
@@ -132,6 +135,7 @@ def code_editor(
             height=height,
             checked=checked,
             label=label,
+            read_only=read_only,
             on_change=on_change,
         )
     data = {
@@ -145,6 +149,7 @@ def code_editor(
         "placeholder": placeholder,
         "height": height,
         "label": label,
+        "readOnly": read_only,
         "limit": LIMITS["script_text"].value,
         "most": LIMITS["typed_text"].value,
         "words": {name: fill(words) if "{" not in words else words for name, words in TEXTS.items()},

@@ -397,6 +397,17 @@ x = jnp.ones((T, B, 3))
 batch, steps, _ = x.shape
 print(nnx.RNN(nnx.GRUCell(3, 4, rngs=nnx.Rngs(0)))(x))
 """,
+    "along the rows, then along the columns": HEAD
+    + """\
+# ReNet: one layer along the rows, one along the columns of a picture
+h, w = 6, 6
+image = jax.random.normal(jax.random.key(0), (h, w, 3))
+rows = nnx.RNN(nnx.GRUCell(3, 4, rngs=nnx.Rngs(0)))
+cols = nnx.RNN(nnx.GRUCell(4, 4, rngs=nnx.Rngs(1)))
+y = rows(image)
+y = cols(jnp.swapaxes(y, 0, 1))
+print(jnp.swapaxes(y, 0, 1).shape)
+""",
 }
 
 

@@ -130,6 +130,52 @@ print(jax.lax.scan(step, jnp.zeros((2, 4)), jnp.ones((5, 2, 3)))[0])
         "Net(nnx.Rngs(0))",
         WARNING,
     ),
+    "in the call of a cell": Case(
+        HEAD
+        + """\
+class MyCell(nnx.Module):
+    def __init__(self, d):
+        self.d = d
+        self.in_features, self.hidden_features, self.num_feature_axes = 3, 4, 1
+    def initialize_carry(self, input_shape, rngs):
+        return (jnp.zeros((input_shape[0], 4)), jnp.zeros((input_shape[0], 4)))
+    def __call__(self, carry, x):
+        cell = nnx.LSTMCell(3, 4, rngs=nnx.Rngs(0))
+        return cell(carry, x)
+    @property
+    def num_feature_dims(self):
+        return 1
+rnn = nnx.RNN(MyCell(4))
+print(rnn(jnp.ones((2, 5, 3))).shape)
+""",
+        "nnx.LSTMCell(3, 4, rngs=nnx.Rngs(0))",
+        WARNING,
+    ),
+    "in the call of a cell, jitted": Case(
+        HEAD
+        + """\
+class Wrapped(nnx.RNNCellBase):
+    def __init__(self, f, h):
+        self.f, self.h = f, h
+        self.in_features, self.hidden_features = f, h
+    def initialize_carry(self, input_shape, rngs=None, **kw):
+        return jnp.zeros((*input_shape[:-1], self.h))
+    @property
+    def num_feature_axes(self):
+        return 1
+    def __call__(self, h, x):
+        inner = nnx.GRUCell(self.f, self.h, rngs=nnx.Rngs(1))
+        h, y = inner(h, x)
+        return h, jax.nn.relu(y)
+@nnx.jit
+def run(rnn, x):
+    return rnn(x)
+rnn = nnx.RNN(Wrapped(3, 4))
+print(run(rnn, jnp.ones((2, 5, 3))).shape)
+""",
+        "nnx.GRUCell(self.f, self.h, rngs=nnx.Rngs(1))",
+        WARNING,
+    ),
 }
 
 FINE = {

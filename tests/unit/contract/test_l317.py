@@ -241,6 +241,15 @@ for epoch in range(2):
         h, ys = rnn(x[:, 4 * i:4 * i + 4], initial_carry=h)
 print(h)
 """,
+    "it runs on by itself": HEAD
+    + """\
+rnn = nnx.RNN(nnx.GRUCell(3, 6, rngs=nnx.Rngs(0)), return_carry=True)
+x = jax.random.normal(jax.random.key(0), (4, 5, 3))
+code, _ = rnn(x)
+nothing = jnp.zeros((4, 10, 3))
+_, free = rnn(nothing, initial_carry=code)
+print(free.shape)
+""",
 }
 
 

@@ -6,6 +6,7 @@ import jax
 import pytest
 
 from core.base.violation import Severity
+from core.doctor.check import check_script
 from tests.unit.contract.keys_support import HEAD, NNX, code_at, fixed, found, only, ran, silent
 
 BAD = {
@@ -237,3 +238,20 @@ def test_jaxs_own_checker_agrees() -> None:
 
     with pytest.raises(jax.errors.KeyReuseError), jax.debug_key_reuse(True):  # type: ignore[attr-defined]
         jax.jit(twice)(jax.random.key(0))
+
+
+def test_a_key_that_a_step_uses_too_is_said_for_itself() -> None:
+    """Two draws before a scan whose step draws from the same key again: two faults, each with its own place."""
+    text = """\
+import jax, jax.numpy as jnp
+key = jax.random.key(0)
+w = jax.random.normal(key, (3, 4))
+b = jax.random.normal(key, (4,))
+def step(h, x):
+    h = jnp.tanh(x @ w + b + h) + 0.1 * jax.random.normal(key, h.shape)
+    return h, h
+h, ys = jax.lax.scan(step, jnp.zeros((2, 4)), jnp.ones((6, 2, 3)))
+print(ys.std(0))
+"""
+    broken = check_script(text).report.broken
+    assert [(v.code, getattr(v.place, "line", None)) for v in broken] == [("R402", 4), ("R401", 6)]

@@ -96,7 +96,8 @@ def test_a_counter_turned_float_by_division() -> None:
 
 
 def test_each_leaf_is_said_for_itself_and_what_is_left_is_named() -> None:
-    call = ScanCall(lambda s, x: ((s[0] + x, s[1] + x), x), (jnp.int32(0), jnp.int32(0)), XS)
+    init = (jnp.int32(0), jnp.float16(0))
+    call = ScanCall(lambda s, x: ((s[0] + x, s[1] + x), x), init, XS)
     found = several(call, "S104")
     assert [v.path for v in found] == ["carry[0]", "carry[1]"]
     assert {fix.remaining for v in found for fix in v.fixes} == {("S104",)}
@@ -154,3 +155,16 @@ def test_because_is_the_dtype_s_own_place() -> None:
     assert violation.place == Field("s", "step")
     assert violation.because is not None
     assert violation.because.place == Field("d", "dtype")
+
+
+def test_leaves_that_begin_as_integers_are_one_fault() -> None:
+    """All of a state that was written with whole numbers: one cause, one message, one fix."""
+
+    def step(s: Any, x: Any) -> Any:
+        return {"pos": s["pos"] + x, "vel": s["vel"] - x, "n": s["n"] + 1}, None
+
+    call = ScanCall(step, {"pos": jnp.int32(0), "vel": jnp.int32(0), "n": jnp.int32(0)}, jnp.ones(3) / 2)
+    violation = only(call, "S104")
+    assert violation.message.startswith("carry['pos'], carry['vel'] go in as int32 and come out as float32")
+    assert "carry['n']" not in violation.message
+    assert run(mended(call, "S104", "init_dtypes"))[0]["pos"] == 1.5

@@ -15,6 +15,7 @@ from core.base.places import Field, Places
 from core.base.violation import Severity
 from core.contract.engine import check
 from core.contract.subject import ScanCall
+from core.doctor.check import check_script
 from tests.unit.contract.scan_support import clean, kinds, mended, only, run
 
 XS = jnp.array([1.0, 2.0, 3.0])
@@ -226,3 +227,13 @@ def test_places() -> None:
     places = Places({"length": Field("scan_length", "length"), "unroll": Field("scan_unroll", "unroll")})
     report = check(ScanCall(count, 0.0, XS, length=2.5, unroll=-1, places=places))
     assert [v.place for v in report.broken] == [Field("scan_length", "length"), Field("scan_unroll", "unroll")]
+
+
+@pytest.mark.parametrize("length", [2**31, 10**12])
+def test_a_length_that_the_counter_cannot_hold(length: int) -> None:
+    """In a script, where no limit of a page comes first."""
+    text = f"import jax\n_, ys = jax.lax.scan(lambda c, _: (c + 1, c), 0, None, length={length})\n"
+    report = check_script(text).report
+    assert [(v.code, v.severity, v.silent) for v in report.broken] == [("S116", Severity.ERROR, False)]
+    assert f"{length:,}" in report.broken[0].message
+    assert report.error is None

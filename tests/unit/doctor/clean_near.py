@@ -915,4 +915,248 @@ def body(c, x):
     return c + (x * weights(x.shape[0])).sum(), c
 print(jax.lax.scan(body, 0., jnp.ones((3, 2))))
 """,
+    "luong-in-loop-no-scan": """
+import jax, jax.numpy as jnp
+from flax import nnx
+class Attend(nnx.Module):
+    def __init__(self, d, rngs):
+        self.enc = nnx.RNN(nnx.LSTMCell(3, d, rngs=rngs), return_carry=True)
+        self.dec = nnx.LSTMCell(2, d, rngs=rngs)
+        self.out = nnx.Linear(2 * d, 5, rngs=rngs)
+    def __call__(self, src, src_len, tgt):
+        carry, hs = self.enc(src, seq_lengths=src_len)
+        keys_ok = jnp.arange(src.shape[1]) < src_len[:, None]
+        outs = []
+        for t in range(tgt.shape[1]):
+            carry, h = self.dec(carry, tgt[:, t])
+            s = jnp.where(keys_ok, jnp.einsum("bd,btd->bt", h, hs), -1e9)
+            ctx = jnp.einsum("bt,btd->bd", jax.nn.softmax(s, -1), hs)
+            outs.append(self.out(jnp.concatenate([h, ctx], -1)))
+        return jnp.stack(outs, axis=1)
+m = Attend(4, nnx.Rngs(0))
+src = jax.random.normal(jax.random.key(0), (4, 4, 3))
+print(m(src, jnp.array([4, 3, 2, 1]), jnp.ones((4, 4, 2))).shape)
+""",
+    "batched-key-mask-in-decoder": """
+import jax, jax.numpy as jnp
+from flax import nnx
+cell = nnx.GRUCell(4, 4, rngs=nnx.Rngs(0))
+B, S = 4, 4
+enc = jax.random.normal(jax.random.key(1), (B, S, 4))
+src_lengths = jnp.array([4, 2, 3, 1])
+src_mask = jnp.arange(S)[None, :] < src_lengths[:, None]
+def step(h, x):
+    h, y = cell(h, x)
+    scores = jnp.einsum("bh,bsh->bs", y, enc)
+    scores = jnp.where(src_mask, scores, -jnp.inf)
+    context = jnp.einsum("bs,bsh->bh", jax.nn.softmax(scores), enc)
+    return h, jnp.concatenate([y, context], -1)
+h, out = jax.lax.scan(step, jnp.zeros((B, 4)), jax.random.normal(jax.random.key(2), (6, B, 4)))
+print(out.shape)
+""",
+    "dual-path-rnn": """
+import jax, jax.numpy as jnp
+from flax import nnx
+# within a chunk, then across chunks: (B, chunks, steps, F)
+intra = nnx.RNN(nnx.GRUCell(4, 4, rngs=nnx.Rngs(0)))
+inter = nnx.RNN(nnx.GRUCell(4, 4, rngs=nnx.Rngs(1)))
+B, K, S = 2, 3, 5
+x = jax.random.normal(jax.random.key(0), (B, K, S, 4))
+y = intra(x.reshape(B * K, S, 4)).reshape(B, K, S, 4)
+y = y.transpose(0, 2, 1, 3).reshape(B * S, K, 4)
+z = inter(y).reshape(B, S, K, 4).transpose(0, 2, 1, 3)
+print(z.shape)
+""",
+    "gru-d-missing-features": """
+import jax, jax.numpy as jnp
+from flax import nnx
+# GRU-D: per-feature missingness; x and its mask are (B, T, F), all three equal
+B = T = F = 3
+x = jax.random.normal(jax.random.key(0), (B, T, F))
+observed = jax.random.bernoulli(jax.random.key(1), 0.7, (B, T, F))
+mean = x.mean((0, 1))
+cell = nnx.GRUCell(2 * F, F, rngs=nnx.Rngs(0))
+def step(carry, inp):
+    h, last = carry
+    x_t, m_t = inp
+    last = jnp.where(m_t, x_t, last)
+    x_hat = jnp.where(m_t, x_t, 0.5 * last + 0.5 * mean)
+    h, y = cell(h, jnp.concatenate([x_hat, m_t.astype(jnp.float32)], -1))
+    return (h, last), y
+xs = (x.swapaxes(0, 1), observed.swapaxes(0, 1))
+_, ys = jax.lax.scan(step, (jnp.zeros((B, F)), jnp.zeros((B, F))), xs)
+print(ys.shape)
+""",
+    "packed-segments-reset": """
+import jax, jax.numpy as jnp
+from flax import nnx
+# several short sequences packed into one row; the carry is reset where a new segment begins
+cell = nnx.GRUCell(3, 4, rngs=nnx.Rngs(0))
+seg = jnp.array([[0, 0, 0, 1, 1, 2], [0, 0, 1, 1, 1, 1]])
+first = jnp.concatenate([jnp.ones((2, 1), bool), seg[:, 1:] != seg[:, :-1]], 1)
+x = jax.random.normal(jax.random.key(0), (2, 6, 3))
+def step(h, inp):
+    x_t, start = inp
+    h = h * (1 - start)[:, None]
+    return cell(h, x_t)
+h, ys = jax.lax.scan(step, jnp.zeros((2, 4)), (x.swapaxes(0, 1), first.T.astype(jnp.float32)))
+print(ys.swapaxes(0, 1).shape)
+""",
+    "packed-sequence-steps": """
+import jax, jax.numpy as jnp
+from flax import nnx
+# packed like torch: sorted by length, at step t only the first n_t rows move on
+cell = nnx.GRUCell(2, 3, rngs=nnx.Rngs(0))
+lengths = [5, 3, 3, 1]
+x = jax.random.normal(jax.random.key(0), (4, 5, 2))
+h = jnp.zeros((4, 3))
+for t in range(5):
+    n = sum(l > t for l in lengths)
+    new, _ = cell(h[:n], x[:n, t])
+    h = h.at[:n].set(new)
+print(h)
+""",
+    "rollout-reset-carry": """
+import jax, jax.numpy as jnp
+from flax import nnx
+n_envs, H = 4, 4
+cell = nnx.GRUCell(3, H, rngs=nnx.Rngs(0))
+pi = nnx.Linear(H, 2, rngs=nnx.Rngs(1))
+def env_step(s, a):
+    s = s + 0.1 * a
+    return s, jnp.abs(s).sum(-1) > 3.0
+def step(carry, key):
+    h, s, done = carry
+    h = jnp.where(done[:, None], jnp.zeros_like(h), h)
+    s = jnp.where(done[:, None], 0.0, s)
+    h, y = cell(h, s)
+    a = jax.random.categorical(key, pi(y))
+    s, done = env_step(s, jax.nn.one_hot(a, 3))
+    reward = jnp.where(done, -1.0, 1.0)
+    return (h, s, done), (a, reward, done)
+init = (jnp.zeros((n_envs, H)), jnp.zeros((n_envs, 3)), jnp.zeros(n_envs, bool))
+_, (a, r, d) = jax.lax.scan(step, init, jax.random.split(jax.random.key(0), 12))
+print(r.sum(0), d.shape)
+""",
+    "square-walkers-alive-ok": """
+import jax, jax.numpy as jnp
+from flax import nnx
+n = 3
+cell = nnx.GRUCell(3, 3, rngs=nnx.Rngs(0))
+def step(carry, x):
+    h, alive = carry
+    new, y = cell(h, x)
+    h = jnp.where(jnp.expand_dims(alive, -1), new, h)
+    alive = alive & (y.max(-1) < 0.9)
+    return (h, alive), y * alive[..., None]
+(h, alive), ys = jax.lax.scan(step, (jnp.zeros((n, n)), jnp.ones(n, bool)), jax.random.normal(jax.random.key(0), (7, n, 3)))
+print(alive)
+""",
+    "ddpm-mask-inpaint": """
+import jax, jax.numpy as jnp
+betas = jnp.linspace(1e-3, 0.02, 10)
+abar = jnp.cumprod(1 - betas)
+known = jnp.array([1.0, 1.0, 0.0, 0.0])       # which features are given
+target = jnp.ones((4, 4))
+def denoise(x, t):
+    return x * 0.1
+def step(carry, t):
+    x, key = carry
+    key, k1, k2 = jax.random.split(key, 3)
+    eps = denoise(x, t)
+    x = (x - betas[t] / jnp.sqrt(1 - abar[t]) * eps) / jnp.sqrt(1 - betas[t]) + jnp.sqrt(betas[t]) * jax.random.normal(k1, x.shape)
+    noisy = jnp.sqrt(abar[t]) * target + jnp.sqrt(1 - abar[t]) * jax.random.normal(k2, x.shape)
+    x = known * noisy + (1 - known) * x
+    return (x, key), None
+(x, _), _ = jax.lax.scan(step, (jax.random.normal(jax.random.key(0), (4, 4)), jax.random.key(1)), jnp.arange(9, -1, -1))
+print(x)
+""",
+    "tbptt-scan-chunks": """
+import jax, jax.numpy as jnp, optax
+from flax import nnx
+rnn = nnx.RNN(nnx.GRUCell(1, 4, rngs=nnx.Rngs(0)), return_carry=True)
+head = nnx.Linear(4, 1, rngs=nnx.Rngs(1))
+model = nnx.Dict(rnn=rnn, head=head)
+opt = nnx.Optimizer(model, optax.adam(1e-2), wrt=nnx.Param)
+wave = jnp.sin(jnp.linspace(0, 12, 61))[None, :, None]
+chunks = [(wave[:, i:i + 20], wave[:, i + 1:i + 21]) for i in range(0, 60, 20)]
+def loss_fn(model, h, x, y):
+    h, ys = model["rnn"](x, initial_carry=h)
+    return jnp.mean((model["head"](ys) - y) ** 2), h
+for epoch in range(2):
+    h = jnp.zeros((1, 4))
+    for x, y in chunks:
+        (l, h), g = nnx.value_and_grad(loss_fn, has_aux=True)(model, h, x, y)
+        h = jax.lax.stop_gradient(h)
+        opt.update(model, g)
+print(l)
+""",
+    "streaming-asr": """
+import jax, jax.numpy as jnp
+from flax import nnx
+class Streamer:
+    def __init__(self, cell):
+        self.rnn = nnx.RNN(cell, return_carry=True)
+        self.state = None
+    def push(self, audio):
+        self.state, ys = self.rnn(audio, initial_carry=self.state)
+        return ys
+    def reset(self):
+        self.state = None
+s = Streamer(nnx.LSTMCell(2, 4, rngs=nnx.Rngs(0)))
+for n in (3, 5, 1):
+    print(s.push(jax.random.normal(jax.random.key(n), (1, n, 2))).shape)
+s.reset()
+print(s.push(jnp.ones((1, 2, 2))).shape)
+""",
+    "meta-rnn-hypernet-cell": """
+import jax, jax.numpy as jnp
+from flax import nnx
+# a cell made of given weights in each step of an outer scan over tasks
+gdef, state = nnx.split(nnx.GRUCell(2, 3, rngs=nnx.Rngs(0)))
+tasks = jax.tree.map(lambda p: jnp.stack([p, 1.1 * p]), state)
+x = jax.random.normal(jax.random.key(0), (5, 4, 2))
+def per_task(_, st):
+    cell = nnx.merge(gdef, st)
+    h, ys = jax.lax.scan(lambda h, xt: cell(h, xt), jnp.zeros((4, 3)), x)
+    return None, ys
+_, out = jax.lax.scan(per_task, None, tasks)
+print(out.shape)
+""",
+    "numpy-pad-sort": """
+import numpy as np
+import jax, jax.numpy as jnp
+from flax import nnx
+rng = np.random.default_rng(0)
+seqs = [rng.normal(size=(n, 3)).astype(np.float32) for n in (4, 7, 2, 5)]
+order = np.argsort([-len(s) for s in seqs])
+seqs = [seqs[i] for i in order]
+lens = np.array([len(s) for s in seqs])
+batch = np.zeros((len(seqs), lens.max(), 3), np.float32)
+for i, s in enumerate(seqs):
+    batch[i, :len(s)] = s
+rnn = nnx.RNN(nnx.GRUCell(3, 4, rngs=nnx.Rngs(0)), return_carry=True)
+h, ys = rnn(jnp.asarray(batch), seq_lengths=jnp.asarray(lens))
+h = h[np.argsort(order)]
+print(h)
+""",
+    "lm-sampling-stop-token": """
+import jax, jax.numpy as jnp
+from flax import nnx
+V, H, B = 6, 4, 4
+embed = nnx.Embed(V, H, rngs=nnx.Rngs(0))
+cell = nnx.GRUCell(H, H, rngs=nnx.Rngs(1))
+out = nnx.Linear(H, V, rngs=nnx.Rngs(2))
+END = 0
+def step(carry, key):
+    h, tok, done = carry
+    h, y = cell(h, embed(tok))
+    nxt = jax.random.categorical(key, out(y))
+    nxt = jnp.where(done, END, nxt)
+    done = done | (nxt == END)
+    return (h, nxt, done), nxt
+init = (jnp.zeros((B, H)), jnp.ones(B, int), jnp.zeros(B, bool))
+(_, _, done), toks = jax.lax.scan(step, init, jax.random.split(jax.random.key(0), 8))
+print(toks.T, done)
+""",
 }

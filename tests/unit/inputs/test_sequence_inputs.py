@@ -1,4 +1,7 @@
-"""The Sequence page's inputs: fields, the trial they mean, what follows what, bad input, the "Break it" row, the bench."""
+"""The Sequence page's inputs: fields, the trial they mean, what follows what, bad input, the "Break it" row, the bench.
+
+Longer than 500 lines because it is one page's inputs, from a default to the last bad one, on the same few helpers.
+"""
 
 import itertools
 from dataclasses import fields, replace

@@ -60,7 +60,7 @@ class Editor {
     if (this.host !== host) this.enter(host);
     host.style.setProperty("--height", `${data.height}px`);
     this.parts.keys.textContent = data.words.keys;
-    if (before && (before.label !== data.label || before.placeholder !== data.placeholder)) this.view.dispatch({ effects: pageEffect(data) });
+    if (before && (before.label !== data.label || before.placeholder !== data.placeholder || before.readOnly !== data.readOnly)) this.view.dispatch({ effects: pageEffect(data) });
     if (data.revision > this.revision) this.replace(text);
     // Back in the page, or in another session (its numbers begin anew): what is here stays, and is sent if it is news.
     else if (data.revision < this.revision || !before) this.meet(text);
@@ -177,6 +177,7 @@ class Editor {
   // ---- files
 
   async open(file) {
+    if (this.data.readOnly) return;
     const { text, word, fields } = await textOf(file, this.data.most);
     if (!this.view) return;
     if (text === undefined) {
@@ -190,6 +191,7 @@ class Editor {
   }
 
   insert(text) {
+    if (this.data.readOnly) return;
     this.view.dispatch(this.view.state.replaceSelection(text), { userEvent: "input.paste", scrollIntoView: true });
   }
 

@@ -24,11 +24,12 @@ const HIGHLIGHT = tagHighlighter([
 
 const given = new Compartment();
 
-/** What comes from the page and may change: the name of the box and the placeholder. */
+/** What comes from the page and may change: the name of the box, the placeholder, whether it may be typed in. */
 function ofPage(data) {
   return [
     EditorView.contentAttributes.of({ "aria-label": data.label, "aria-describedby": "cl-keys" }),
     data.placeholder ? placeholder(data.placeholder) : [],
+    EditorState.readOnly.of(Boolean(data.readOnly)),
   ];
 }
 

@@ -1,0 +1,1 @@
+"""What leaves a page as a file: programs, notebooks, data."""
