@@ -293,6 +293,12 @@ def _axis_back(inputs: SequenceInputs) -> Values:
     return {"time_major": inputs.axes == TBF, **given}
 
 
+def _not_masked(inputs: SequenceInputs) -> Values:
+    """The layer is told nothing, of the same padding: a mask that did not count while lengths did must not count now."""
+    other = inputs.masking == LENGTHS and is_given(inputs.mask)
+    return {"masking": NONE, **({"mask": ""} if other else {})}
+
+
 def _masked_again(inputs: SequenceInputs) -> Values:
     return {"masking": MASK if is_given(inputs.mask) else LENGTHS}
 
@@ -331,7 +337,7 @@ def _always(values: Values) -> Callable[[SequenceInputs], Values]:
 
 _EDIT: Final[Mapping[str, Callable[[SequenceInputs], Values]]] = {
     "axis_order": _axis_order,
-    "not_masked": _always({"masking": NONE}),
+    "not_masked": _not_masked,
     "zero_length": _zero_length,
     "feature_mask": _feature_mask,
     "built_in_step": _always({"slip": BUILT_IN_STEP}),

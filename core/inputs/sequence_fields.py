@@ -40,6 +40,9 @@ SEED, HIDDEN, CELL = "seed", "hidden", "cell"
 COMPARES: Final = (NONE, SEED, HIDDEN, CELL)
 LINES, HEATMAP = "lines", "heatmap"
 VIEWS: Final = (LINES, HEATMAP)
+#: Which layer of a bidirectional one is looked at.
+BACKWARD: Final = "backward"
+SIDES: Final = (FORWARD, BACKWARD)
 
 #: The sizes that the page opens with.
 _BATCH, _LENGTH, _FEATURES, _HIDDEN = 3, 8, 3, 4
@@ -91,7 +94,7 @@ def _table(lengths: str) -> FieldTable:
             _seed("init_seed", "iseed", 1, "carry seed"),
             _text("init_c", "c", "", "c, a line an example"),
             _text("init_h", "h", "", "h, a line an example"),
-            _choice("slip", "slip", SLIPS, NONE, "slip"),
+            _choice("slip", "slip", SLIPS, NONE, "how the layer is called"),
             InputField("example", "b", Kind.WHOLE, 1, "example", low=0, high=_ANY_SIZE),
             InputField("unit", "u", Kind.WHOLE, 0, "unit", low=0, high=_ANY_SIZE),
             InputField("t", "t", Kind.WHOLE, 5, "t", low=0, high=_ANY_SIZE),
@@ -100,6 +103,7 @@ def _table(lengths: str) -> FieldTable:
             _size("compare_hidden", "vhidden", 8, "the other hidden_features", "hidden"),
             _choice("compare_cell", "vcell", tuple(KINDS), "GRUCell", "the other cell"),
             _choice("view", "view", VIEWS, LINES, "view"),
+            _choice("side", "side", SIDES, FORWARD, "direction that is drawn"),
         ),
     )
 
@@ -107,7 +111,7 @@ def _table(lengths: str) -> FieldTable:
 #: The table as the page opens.
 FIELDS: Final = _table(default_lengths(_BATCH, _LENGTH))
 #: Fields that are merely looked at: another value of these is the same run.
-LOOKED_AT: Final = frozenset({"example", "unit", "t", "view"})
+LOOKED_AT: Final = frozenset({"example", "unit", "t", "view", "side"})
 #: Other fields that the run does not depend on: what it is compared with, and what is kept to come back.
 BESIDE: Final = frozenset({"compare", "compare_seed", "compare_hidden", "compare_cell", "lengths_typed", "mask_typed"})
 

@@ -99,6 +99,7 @@ class SequenceInputs:
     compare_hidden: int = 8
     compare_cell: str = "GRUCell"
     view: str = LINES
+    side: str = FORWARD
 
     @classmethod
     def of(cls, values: Mapping[str, Value]) -> SequenceInputs:

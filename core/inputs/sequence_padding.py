@@ -27,15 +27,15 @@ _TOP: Final = 2**31 - 1
 #: Rows up to so many steps are written digit by digit; longer ones as runs.
 _DIGITS: Final = 64
 
-NO_LENGTH = "Length {place}: “{text}” is no number."
-NOT_HELD = "Length {place}: {text} does not fit int32."
+NO_LENGTH = "Example {place}: the length “{text}” is no number."
+NOT_HELD = "Example {place}: the length {text} does not fit int32."
 TOO_MANY_LENGTHS = "{count} lengths are typed, at most {limit} are read."
-NO_MARK = "Row {row}, character {character}: “{text}” is neither 0 nor 1, nor a run such as 1*5."
-WRONG_STEPS = "Row {row} of the mask has {got} steps, and the sequence has {want}."
-WRONG_STEP = "Row {row} of the mask has 1 step, and the sequence has {want}."
+NO_MARK = "The mask of example {row}, character {character}: “{text}” is neither 0 nor 1, nor a run such as 1*5."
+WRONG_STEPS = "The mask of example {row} has {got} steps, and the sequence has {want}."
+WRONG_STEP = "The mask of example {row} has 1 step, and the sequence has {want}."
 WRONG_ROWS = "The mask has {got} rows, and the batch has {want} examples: a row for each."
 WRONG_ROW = "The mask has 1 row, and the batch has {want} examples: a row for each."
-LONG_ROW = "Row {row} of the mask has more than {limit} steps, the most that a sequence may have."
+LONG_ROW = "The mask of example {row} has more than {limit} steps, the most that a sequence may have."
 
 _SEPARATOR = re.compile(r"[,;\n]")
 _MARK = re.compile(r"([01])(?:\*([0-9]+))?")
@@ -68,7 +68,7 @@ def read_lengths(text: str) -> tuple[Number, ...] | None:
     limit = LIMITS["typed_numbers"].value
     if len(pieces) > limit:
         raise UnreadableError(fill(TOO_MANY_LENGTHS, count=len(pieces), limit=limit))
-    return tuple(_length(piece, place) for place, piece in enumerate(pieces, 1))
+    return tuple(_length(piece, place) for place, piece in enumerate(pieces))
 
 
 def _length(text: str, place: int) -> Number:
@@ -147,7 +147,7 @@ def read_mask(text: str, batch: int, length: int) -> Array | None:
     rows = list(_rows(text))
     if not rows:
         return None
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(rows):
         if len(row) != length:
             template = WRONG_STEP if len(row) == 1 else WRONG_STEPS
             raise UnreadableError(fill(template, row=number, got=len(row), want=length))
@@ -168,8 +168,8 @@ def _rows(text: str) -> Iterator[list[bool]]:
     number = 0
     for piece in _SEPARATOR.split(text):
         if piece.strip():
-            number += 1
             yield _row(piece, number)
+            number += 1
 
 
 def _row(piece: str, number: int) -> list[bool]:

@@ -1,11 +1,10 @@
-"""What the Sequence page says in sentences: a summary for the strip, and short explanations of what is set."""
+"""What the Sequence page says in sentences of what is set: each under its own input."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-from core.base.outcome import Outcome
 from core.base.text import fill
 from core.inputs.sequence_fields import (
     BIDIRECTIONAL,
@@ -16,7 +15,6 @@ from core.inputs.sequence_fields import (
     MASK,
     NAN,
     NOISE,
-    NONE,
     REPEAT,
     REVERSE,
     TBF,
@@ -24,19 +22,6 @@ from core.inputs.sequence_fields import (
     ZEROS,
 )
 from core.inputs.sequence_inputs import SequenceInputs, read
-from core.inputs.sequence_page import SequenceLook
-
-RAN = "{cell} over (B={batch}, T={length}, F={features}), H={hidden}, {way}{told}. NumPy agrees: {apart} at most apart."
-RAN_APART = (
-    "{cell} over (B={batch}, T={length}, F={features}), H={hidden}, {way}{told}. NumPy differs by up to {apart}."
-)
-OVER_LIMIT = "Over a limit: {message}"
-RAISES = "The layer raises {type}."
-WAYS: Final[Mapping[str, str]] = {"forward": "forward", "reverse": "from the end", "bidirectional": "both ways"}
-TOLD_NOTHING = ", told of no padding"
-TOLD_LENGTHS = ", told the lengths {lengths}"
-AND_MORE = "{shown}, …"
-TOLD_MASK = ", with a mask that keeps the carry at {count} of {total} steps"
 
 REVERSED = (
     "The layer runs from the last step to the first. Its outputs come in the order of its visits: output 0 belongs to "
@@ -79,45 +64,6 @@ TYPED_SAYS = "Typed numbers stand as they are: B, T and F are theirs, and nothin
 LEFT_OVER_SAYS = "The carry starts where another sequence of noise, of the same size, ended."
 
 
-def summary(look: SequenceLook) -> str:
-    """What was run, or why nothing was, in a sentence for the strip."""
-    inputs = look.inputs
-    if look.problems:
-        return look.problems[0].text
-    if look.report is not None and look.report.outcome is Outcome.LIMIT and look.report.violations:
-        return fill(OVER_LIMIT, message=look.report.violations[0].message)
-    if look.raised is not None:
-        return fill(RAISES, type=look.raised.type)
-    if look.trial is None or look.result is None or look.numpy is None:
-        return ""
-    return fill(
-        RAN if look.numpy.within else RAN_APART,
-        cell=inputs.cell,
-        batch=look.trial.batch,
-        length=look.trial.length,
-        features=look.trial.inputs.shape[2],
-        hidden=inputs.hidden_features,
-        way=fill(WAYS[inputs.direction]),
-        told=_told(look),
-        apart=f"{look.numpy.largest:.1e}",
-    )
-
-
-def _told(look: SequenceLook) -> str:
-    trial = look.trial
-    if trial is None or trial.masking == NONE:
-        return fill(TOLD_NOTHING)
-    if trial.mask is not None and trial.masking == MASK:
-        return fill(TOLD_MASK, count=int((~trial.mask).sum()), total=trial.mask.size)
-    if trial.lengths is None:
-        return fill(TOLD_NOTHING)
-    shown = ", ".join(map(str, trial.lengths[:_SHOWN]))
-    return fill(TOLD_LENGTHS, lengths=fill(AND_MORE, shown=shown) if len(trial.lengths) > _SHOWN else shown)
-
-
-_SHOWN: Final = 8
-
-
 def explains(inputs: SequenceInputs) -> dict[str, str]:
     """Short texts about what is set, by the name of the input that each belongs under.
 
@@ -136,7 +82,7 @@ def explains(inputs: SequenceInputs) -> dict[str, str]:
         said = [fill(REVERSED_KEPT if inputs.keep_order else REVERSED)]
         by = {LENGTHS: REVERSED_LENGTHS, MASK: REVERSED_MASK}.get(inputs.masking)
         out["direction"] = " ".join(said if by is None else [*said, fill(by)])
-    given = known is None or known.lengths is not None or known.mask is not None
+    given = known is None or known.lengths is not None or known.mask is not None or bool(inputs.lengths.strip())
     out["masking"] = fill({LENGTHS: BY_LENGTHS if given else NO_LENGTHS, MASK: BY_MASK}.get(inputs.masking, BY_NOTHING))
     if inputs.source == TYPED:
         out["source"] = fill(TYPED_SAYS)

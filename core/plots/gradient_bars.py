@@ -19,6 +19,8 @@ from core.plots.player_values import leaf_texts, short_number
 MAX_BARS: Final = 8
 _PANEL: Final = 210
 _ALARM: Final = "#D55E00"
+#: The colour of x, here as on every page; the theme gives the first bars its blue, which is that of c.
+X_COLOUR: Final = "#CC79A7"
 _PATTERNS: Final = ("", "/", "\\", "x", "-", "|", "+", ".")
 
 TIME = "t: the step that reads it"
@@ -110,7 +112,7 @@ def _bars(values: Array, name: str, about: tuple[str, str, int]) -> list[dict[st
         "y": [float(f"{v:.6g}") for v in values[finite]],
         "customdata": [short_number(v) for v in values[finite].astype(np.float32)],
         "yaxis": axis,
-        "marker": {"pattern": {"shape": _PATTERNS[column % len(_PATTERNS)], "fillmode": "replace"}} if column else {},
+        "marker": {"color": X_COLOUR, "pattern": {"shape": _PATTERNS[column % len(_PATTERNS)], "fillmode": "replace"}},
         "hovertemplate": fill(HOVER, number=number, name=name.replace("[t", "[%{x}")),
     }
     if finite.all():

@@ -85,7 +85,7 @@ def grid_payload(
     ]
     return {
         "version": VERSION,
-        "text": {**TEXT, "title": fill(TEXT["title"], batch=batch, length=length)},
+        "text": {**TEXT, **{name: fill(TEXT[name], batch=batch, length=length) for name in ("title", "reduced")}},
         "left": LEFT,
         "right": RIGHT,
         "length": length,

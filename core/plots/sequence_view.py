@@ -304,6 +304,8 @@ def _mark_not_finite(layout: dict[str, Any], run: Drawn, part: str, panel: Panel
         "line": {"width": 2, "dash": "dot", "color": ALARM},
     }
     layout["shapes"].append({**span, **line})
+    if any(said.get("text") == fill(BORN) and said.get("x") == edge for said in layout["annotations"]):
+        return  # the panel above says it of the same t: the line is enough
     side = "right" if edge > 0.6 * (len(run.at) - 1) else "left"
     words = {"text": fill(BORN), "x": edge, "y": 1, "xanchor": side, "yanchor": "top", "showarrow": False}
     layout["annotations"].append({**span, **words, "font": {"color": ALARM, "size": 12}})

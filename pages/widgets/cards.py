@@ -170,9 +170,10 @@ def _fix(
 
 def _foot(number: int, violation: Violation, state: PageState) -> None:
     rule = rule_of(violation.code)
-    with st.container(horizontal=True, key=f"{state.page}_card_foot_{number}"):
+    with st.container(gap=None, key=f"{state.page}_card_foot_{number}"):
         if rule is not None and rule.page:
-            with st.popover(fill(WHY), type="tertiary", key=f"{state.page}_why_{number}"):
+            # Opens within the card: a popover would lie on what it explains.
+            with st.expander(fill(WHY), type="compact", key=f"{state.page}_why_{number}"):
                 st.markdown(page_of(rule))
         if violation.jax_said:
             st.html(_details(fill(JAX_SAID), violation.jax_said))
@@ -259,7 +260,7 @@ def _types_html(violation: Violation) -> str:
     if not rows:
         return ""
     weak = any(leaf.aval is not None and leaf.aval.weak for _, _, leaf in rows)
-    head = f"<tr><th></th><th>{fill(LEAF)}</th><th>{fill(TYPE)}</th></tr>"
+    head = f'<tr><td></td><th scope="col">{fill(LEAF)}</th><th scope="col">{fill(TYPE)}</th></tr>'
     body = "".join(
         f'<tr class="{css}"><th scope="row">{word}</th><td>{html.escape(leaf.path)}</td>'
         f"<td>{html.escape(str(leaf))}{_weak(leaf.aval is not None and leaf.aval.weak, weak)}</td></tr>"

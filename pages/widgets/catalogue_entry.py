@@ -145,5 +145,5 @@ def _documents(entry: Entry) -> None:
         f'<li><a href="{document.url}" target="_blank" rel="noopener">{html.escape(document.title)}</a></li>'
         for document in entry.documents
     )
-    source = html.escape(fill(CHECKED_AGAINST, source=entry.source))
+    source = re.sub(r"`+([^`]+)`+", r"<code>\1</code>", html.escape(fill(CHECKED_AGAINST, source=entry.source)))
     st.html(f'<ul class="cl-list">{links}</ul><p class="cl-quiet">{source}</p>')

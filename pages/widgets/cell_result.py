@@ -17,6 +17,7 @@ from core.runners.cells import CellStep
 from pages.widgets.cell_drawing import cell_drawing
 from pages.widgets.frame import section
 from pages.widgets.state import PageState
+from pages.widgets.tables import scroll_box
 
 STEP = "One step of {cell}"
 CHECKS, SHAPES, NUMBERS = "The same step, worked out otherwise", "Every shape", "All numbers of this example as a table"
@@ -167,7 +168,7 @@ def shape_table(step: CellStep) -> None:
     )
     with st.container(border=True):
         st.html(
-            f'<div class="cl-scroll"><table class="cl-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+            f'{scroll_box(COLUMNS)}<table class="cl-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
         )
 
 

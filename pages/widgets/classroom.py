@@ -116,7 +116,7 @@ def class_panel() -> None:
         present = st.toggle(fill(PRESENT_LABEL), key="class_present")
         st.caption(fill(LINK_LABEL))
         st.code(
-            _link(replace(Classroom(), hide=tuple(hide), lock=tuple(lock), present=present)),
+            _link(replace(Classroom(), hide=tuple(hide), lock=tuple(lock), present=present, lesson=classroom().lesson)),
             language=None,
             wrap_lines=True,
         )
@@ -132,7 +132,11 @@ def _link(settings: Classroom) -> str:
 
 
 def _set(present: bool) -> None:
-    settings = replace(classroom(), present=present)
+    set_class(replace(classroom(), present=present))
+
+
+def set_class(settings: Classroom) -> None:
+    """From now on this is set for the class, in the session and in the address."""
     st.session_state[_SETTINGS] = settings
     others = {name: value for name, value in st.query_params.items() if name not in NAMES}
     st.query_params.from_dict({**others, **settings.params})

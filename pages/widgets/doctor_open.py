@@ -35,13 +35,16 @@ WAYS = (
 TRY_HINT = "real mistakes, each with a fix that works"
 TYPES = ["py", "ipynb", "md", "txt"]
 
+#: The menu; its session state is whether it is open.
+MENU = "doctor_open"
+
 _REFUSED = "doctor:file_refused"
 
 
 def open_menu(state: DoctorState) -> None:
     """The menu beside Run."""
     with (
-        st.popover(fill(OPEN), key="doctor_open", icon=":material/folder_open:"),
+        st.popover(fill(OPEN), key=MENU, icon=":material/folder_open:", on_change="rerun"),
         st.container(gap="xsmall", key="doctor_open_menu"),
     ):
         key = f"doctor_file_{state.revision}"  # a file is opened once: what was opened leaves an empty box behind
@@ -86,10 +89,15 @@ def _button(
     st.button(
         fill(BUTTON, title=escape(title), code=example.code) if example.code else escape(title),
         key=f"{prefix}_{example.name}",
-        on_click=state.open_example,
-        args=(example,),
+        on_click=_open_example,
+        args=(state, example),
         width=width,
     )
+
+
+def _open_example(state: DoctorState, example: Example) -> None:
+    st.session_state[MENU] = False  # what was picked is there to be seen
+    state.open_example(example)
 
 
 # --- files ----------------------------------------------------------------------------------------------------------
@@ -103,6 +111,7 @@ def _open_file(state: DoctorState, key: str) -> None:
     if refusal:
         st.session_state[_REFUSED] = refusal
     else:
+        st.session_state[MENU] = False
         state.open_text(text, file.name)
 
 

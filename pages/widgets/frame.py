@@ -19,6 +19,7 @@ from core.inputs.scan_check import evaluate
 from core.inputs.scan_fields import opening
 from core.runners.warmup import warm_up
 from core.steps.library import DEFAULT
+from pages.widgets.focus import keep_focus
 
 NAME = "Carry Lab"
 CLAIM = "scan and cells, seen"
@@ -43,6 +44,7 @@ def _style() -> str:
 def page_style() -> None:
     """The few rules of CSS that Streamlit's theme does not know: colours by role, the strip, the cards."""
     st.html(_style())
+    keep_focus()
 
 
 def sidebar_name() -> None:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from core.base.text import fill
 from core.base.violation import FieldEdit
+from core.inputs.fields import Value, changed
 from core.inputs.sequence_breaks import SWITCHES, Switch, edit_of, is_on, offered
 from core.inputs.sequence_inputs import SequenceInputs
 from pages.widgets.cards import escape
@@ -40,7 +41,16 @@ def _button(state: PageState, inputs: SequenceInputs, switch: Switch) -> None:
 
 
 def _click(state: PageState, switch: Switch) -> None:
+    """Make the mistake, or take it back with all that it brought along (H = B, a batch of two, noise in the padding)."""
     inputs = SequenceInputs.of(state.values)
     on = is_on(switch, inputs)
-    edit = FieldEdit(edit_of(inputs, switch))
-    state.edit(edit, fill(switch.label), TAKEN_BACK if on else BROKEN, good=on)
+    made: dict[str, tuple[dict[str, Value], dict[str, Value]]] = st.session_state.setdefault(f"{state.page}:made", {})
+    edit, before = dict(edit_of(inputs, switch)), state.values
+    if on and switch.id in made:
+        was, became = made.pop(switch.id)
+        edit |= {name: value for name, value in was.items() if before.get(name) == became.get(name)}
+    state.edit(FieldEdit(edit), fill(switch.label), TAKEN_BACK if on else BROKEN, good=on)
+    if not on:
+        after = state.values
+        names = changed(before, after, before)
+        made[switch.id] = ({name: before[name] for name in names}, {name: after[name] for name in names})

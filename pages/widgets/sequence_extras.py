@@ -17,6 +17,7 @@ from core.inputs.sequence_rows import CSV_NAME, NPZ_NAME, carry_csv, history_npz
 from core.plots.cell_equations import brief
 from pages.widgets.frame import section
 from pages.widgets.state import PageState
+from pages.widgets.tables import scroll_box
 
 COMPARED, COMPARED_HINT = "Against {name}", "largest difference over the real steps; dashed in the plot"
 HEAD = ("", "this run", "{name}", "largest difference", "values there", "where")
@@ -37,11 +38,12 @@ def compare_panel(state: PageState, comparison: Comparison | None) -> None:
     if comparison is None or not comparison.rows:
         return
     section(fill(COMPARED, name=comparison.name), hint=fill(COMPARED_HINT))
-    head = "".join(f"<th>{html.escape(fill(word, name=comparison.name))}</th>" for word in HEAD)
+    words = [fill(word, name=comparison.name) for word in HEAD]
+    head = "".join(f"<th>{html.escape(word)}</th>" for word in words)
     body = "".join(_row(row) for row in comparison.rows)
     with st.container(border=True, key=state.key("compare_card")):
         st.html(
-            f'<div class="cl-scroll"><table class="cl-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+            f'{scroll_box(words)}<table class="cl-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
         )
 
 

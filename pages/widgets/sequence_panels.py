@@ -25,6 +25,7 @@ from pages.widgets.frame import calm, section
 from pages.widgets.sequence_result import chosen_of
 from pages.widgets.sequence_verdict import not_finite
 from pages.widgets.state import PageState
+from pages.widgets.tables import scroll_box
 
 MASKS, MASKS_HINT = "With and without a mask", "final carry of unit {unit}; red: moved by the padding"
 NO_PADDING = "No step of this batch is padding. Turn one off in the grid, or make a length shorter."
@@ -35,7 +36,7 @@ ALL = "Check all {length} steps of the loop"
 EXAMPLE, STEPS, END = "example", "{steps} of {length}", "after its last real step"
 TOLD = {Masking.LENGTHS: "told its lengths", Masking.MASK: "told by a mask", Masking.NONE: "told"}
 UNTOLD = "told nothing"
-MOVED = "moved by up to {largest}"
+MOVED = "units moved by up to {largest}"
 FINITE, YES, NO = "every number finite", "yes", "no"
 TOLERANCE = "tolerance"
 OK, BAD = "✓", "✗"
@@ -81,7 +82,7 @@ def _mask_html(table: MaskTable) -> str:
     head = "".join(f"<th>{html.escape(word)}</th>" for word in words)
     body = "".join(_mask_row(table, row) for row in table.rows)
     return (
-        f'<div class="cl-scroll"><table class="cl-table cl-masks"><thead><tr>{head}</tr></thead>'
+        f'{scroll_box(words)}<table class="cl-table cl-masks"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
 

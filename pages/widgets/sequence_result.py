@@ -11,7 +11,7 @@ from core.base.sequences import SequenceResult
 from core.base.text import fill
 from core.base.violation import FieldEdit
 from core.inputs.sequence_compare import Comparison
-from core.inputs.sequence_fields import HEATMAP, LINES, TYPED, VIEWS
+from core.inputs.sequence_fields import HEATMAP, LINES, SIDES, TYPED, VIEWS
 from core.inputs.sequence_follow import clicked
 from core.inputs.sequence_inputs import SequenceInputs
 from core.inputs.sequence_page import SequenceLook
@@ -36,7 +36,7 @@ SPELLED = "The products, term by term"
 VIEW, VIEW_HELP = "view", "Each unit as a line, or as a row of colour: blue below zero, orange above."
 VIEW_WORDS = {LINES: "lines", HEATMAP: "heatmap"}
 SIDE, SIDE_HELP = "direction", "A bidirectional layer is two layers: each has carries and gates of its own."
-SIDE_WORDS = ("forward", "backward")
+SIDE_WORDS = dict(zip(SIDES, ("forward", "backward"), strict=True))
 OF = "{name} (0 to {last})"
 EXAMPLE, TIME, UNIT = "example", "t", "unit"
 EXAMPLE_HELP = "Whose carries are drawn. A click on a row's number in the grid chooses it too."
@@ -52,7 +52,7 @@ FILE = "carry-lab-sequence"
 def chosen_of(state: PageState, result: SequenceResult | None) -> Chosen:
     """What is looked at, brought into what the result has."""
     values = state.values
-    side = SIDE_WORDS.index(st.session_state.get(_side_key(state)) or SIDE_WORDS[0])
+    side = SIDES.index(str(values["side"]))
     chosen = Chosen(int(values["example"]), int(values["t"]), int(values["unit"]), side)
     return chosen if result is None else chosen.within(result)
 
@@ -139,10 +139,6 @@ def _plot(
 # --- choosing -------------------------------------------------------------------------------------------------------
 
 
-def _side_key(state: PageState) -> str:
-    return f"{state.page}_side"
-
-
 def _choose(state: PageState, result: SequenceResult) -> None:
     """View, direction, example, t and unit as inputs: for a link, for a keyboard, and for 256 units."""
     length, batch, units = result.forward.outputs.shape
@@ -150,11 +146,11 @@ def _choose(state: PageState, result: SequenceResult) -> None:
         if result.backward is not None:
             st.segmented_control(
                 fill(SIDE),
-                SIDE_WORDS,
-                key=_side_key(state),
-                format_func=fill,
+                SIDES,
+                key=state.key("side"),
+                disabled=state.locked("side"),
+                format_func=lambda name: fill(SIDE_WORDS[name]),
                 required=True,
-                default=SIDE_WORDS[0],
                 help=fill(SIDE_HELP),
             )
         st.segmented_control(

@@ -16,18 +16,28 @@ LEAF_HEAD = ("leaf", "path", "type", "axes", "weak")
 RESULT_HEAD = ("", "path", "type", "value")
 YES, NO = "yes", "no"
 DIFFERS = "differs from init"
+#: The name of the box in which a table scrolls, for who reads by ear and scrolls by arrow keys.
+TABLE_NAME = "Table: {columns}"
+PLAIN_TABLE = "Table"
 _ROLE = {INIT: "c", NEW_CARRY: "c", X: "x", "xs": "x", Y: "y", YS: "y", "final carry": "c"}
 
 
 def table_html(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of cells that are HTML already; without a header row where `head` is all empty."""
-    top = "".join(f"<th>{html.escape(fill(word))}</th>" for word in head)
+    top = "".join(f'<th scope="col">{html.escape(fill(word))}</th>' if word else "<td></td>" for word in head)
     top = f"<thead><tr>{top}</tr></thead>" if any(head) else ""
     body = "".join(
         f'<tr><th scope="row">{first}</th>' + "".join(f'<td class="cl-mono">{cell}</td>' for cell in cells) + "</tr>"
         for first, *cells in rows
     )
-    return f'<div class="cl-scroll"><table class="cl-table">{top}<tbody>{body}</tbody></table></div>'
+    return f'{scroll_box(head)}<table class="cl-table">{top}<tbody>{body}</tbody></table></div>'
+
+
+def scroll_box(head: Sequence[str]) -> str:
+    """The opening tag of the box around a table with these columns: it can be reached and scrolled by keyboard."""
+    columns = ", ".join(fill(word) for word in head if word)
+    name = html.escape(fill(TABLE_NAME, columns=columns) if columns else fill(PLAIN_TABLE), quote=True)
+    return f'<div class="cl-scroll" tabindex="0" role="group" aria-label="{name}">'
 
 
 def role_html(role: str) -> str:

@@ -130,7 +130,7 @@ def test_a_slider_moves_headline_and_curve_and_compiles_nothing(at):
     assert curve(at, "GRU h") == others
     assert headline(at) != said
     assert strip(at).startswith("✓ Gradients agree")
-    assert dict(at.query_params.items())["fb"] == "3.0"
+    assert dict(at.query_params.items())["fb"] == "3"
 
 
 def test_the_buttons_let_it_vanish_and_explode(at):

@@ -67,7 +67,7 @@ def tables(at: AppTest) -> str:
 
 def drawings(at: AppTest) -> list:
     """Components of the page itself: beside the strip there is one that copies the link."""
-    return [one for one in at.get("bidi_component") if not one.proto.id.endswith("_copy_link")]
+    return [one for one in at.get("bidi_component") if not one.proto.id.endswith(("_copy_link", "keep_focus"))]
 
 
 def drawing(at: AppTest) -> dict:

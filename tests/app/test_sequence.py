@@ -59,7 +59,7 @@ def marks(at: AppTest) -> str:
 
 
 def grid(at: AppTest) -> dict:
-    (found,) = [one for one in at.get("bidi_component") if not one.proto.id.endswith("_copy_link")]
+    (found,) = [one for one in at.get("bidi_component") if not one.proto.id.endswith(("_copy_link", "keep_focus"))]
     return json.loads(found.proto.json)
 
 
@@ -262,3 +262,12 @@ def test_the_modules_join_into_one():
     assert len(re.findall(r"^export ", joined, re.MULTILINE)) == 1
     declared = re.findall(r"^(?:async )?(?:const|let|class|function) (\w+)", joined, re.MULTILINE)
     assert len(declared) == len(set(declared))
+
+
+@pytest.mark.parametrize("switch", SWITCHES, ids=lambda switch: switch.id)
+def test_a_second_click_takes_back_all_that_the_first_one_brought(at, switch):
+    before = dict(at.query_params)
+    press(at, f"sequence_break_{switch.id}")
+    assert dict(at.query_params) != before
+    press(at, f"sequence_break_{switch.id}")
+    assert dict(at.query_params) == before

@@ -1,7 +1,4 @@
-"""The Sequence page's inputs: fields, the trial they mean, what follows what, bad input, the "Break it" row, the bench.
-
-Longer than 500 lines because it is one page's inputs, from a default to the last bad one, on the same few helpers.
-"""
+"""The Sequence page's inputs: fields, the trial they mean, what follows what, bad input."""
 
 import itertools
 from dataclasses import fields, replace
@@ -15,33 +12,22 @@ from hypothesis import strategies as st
 
 from core.base.outcome import Outcome
 from core.base.sequences import Masking, Slip
-from core.base.violation import FieldEdit
-from core.contract.rule import Repair
-from core.contract.sequence_padding import set_axes, set_size, use_mask
-from core.inputs.sequence_bench import SequenceBench
-from core.inputs.sequence_breaks import SWITCHES, edit_of, is_on, offered, on, switch_of
+from core.inputs.sequence_breaks import edit_of, switch_of
 from core.inputs.sequence_data import FORMULAS
 from core.inputs.sequence_fields import FIELDS, PADDINGS, SOURCES, TYPED, sequence_fields, sequence_link_fields
 from core.inputs.sequence_follow import clicked, follow
 from core.inputs.sequence_inputs import SequenceInputs, build
 from core.inputs.sequence_padding import read_lengths
 from core.inputs.sequence_page import check_slowly, look_at
-from core.inputs.sequence_words import explains, summary
+from core.inputs.sequence_words import explains
 from core.runners.cache import count_compiles
-from core.runners.cell_formulas import KINDS
 
 OPENING = SequenceInputs()
-#: Each switch: whether JAX raises there, and whether what it breaks is a warning (else a note).
-BREAKS = {s.id for s in SWITCHES} - {"no_order"}
 
 
 def edited(inputs, **values):
     """What the page has after a change by hand."""
     return SequenceInputs.of(follow(inputs.values, values))
-
-
-def broken(name, inputs=OPENING):
-    return SequenceInputs.of({**inputs.values, **edit_of(inputs, switch_of(name))})
 
 
 # --- fields and trial -------------------------------------------------------------------------------------------------
@@ -194,8 +180,12 @@ def test_a_wrong_length_is_a_matter_of_rule_l310(lengths):
 @pytest.mark.parametrize(
     ("values", "field", "said"),
     [
-        ({"lengths": "8, x, 3"}, "lengths", "Length 2"),
-        ({"masking": "mask", "mask": "1111, 1, 1"}, "mask", "Row 1 of the mask has 4 steps, and the sequence has 8"),
+        ({"lengths": "8, x, 3"}, "lengths", "Example 1"),
+        (
+            {"masking": "mask", "mask": "1111, 1, 1"},
+            "mask",
+            "The mask of example 0 has 4 steps, and the sequence has 8",
+        ),
         ({"masking": "mask", "mask": "11111111"}, "mask", "3 examples"),
         ({"batch": 0}, "batch", "0 is no size"),
         ({"in_features": -3}, "in_features", "-3"),
@@ -215,7 +205,6 @@ def test_what_cannot_be_read_is_said_at_its_input(values, field, said):
     assert look.report is None
     assert [problem.field for problem in look.problems] == [field]
     assert said in look.problems[0].text
-    assert summary(look) == look.problems[0].text
 
 
 def test_all_problems_are_said_at_once():
@@ -331,7 +320,7 @@ def test_a_click_gives_the_layer_a_mask():
     assert not trial.mask[1, 2]
     again = replace(after, **clicked(after, 1, 2))
     assert build(again).trial.mask.sum() == 16
-    summed = broken("summed_mask")
+    summed = replace(OPENING, **edit_of(OPENING, switch_of("summed_mask")))
     assert replace(summed, **clicked(summed, 0, 0)).slips == {Slip.SUMMED_MASK}
     assert clicked(replace(OPENING, batch=10**9, length=10**9, lengths=""), 0, 0)["mask"] == ""
 
@@ -367,132 +356,7 @@ def test_a_typed_carry_begins_with_zeros_of_its_shape():
     assert build(edited(own, batch=2)).problems[0].field == "init_c"
 
 
-# --- the "Break it" row -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("switch", SWITCHES, ids=lambda s: s.id)
-def test_a_switch_gives_its_one_code_silently_and_its_fix_mends_it(switch):
-    assert offered(switch, OPENING) == ""
-    inputs = broken(switch.id)
-    assert [s.id for s in on(inputs)] == [switch.id]
-    look = look_at(inputs)
-    assert look.raised is None
-    assert look.report.codes == (switch.code,)
-    violation = look.report.violations[0]
-    assert violation.silent
-    assert violation.severity.breaks == (switch.id in BREAKS)
-    assert violation.fixes
-    for fix in violation.fixes:
-        after = replace(inputs, **fix.edit.values)
-        assert look_at(after).report.outcome is Outcome.OK
-        assert not look_at(after).report.violations
-    edits = [dict(fix.edit.values) for fix in violation.fixes]
-    assert all(edits.count(edit) == 1 for edit in edits), "two buttons for one edit"
-    back = replace(inputs, **edit_of(inputs, switch))
-    assert not is_on(switch, back)
-    assert not look_at(back).report.violations
-
-
-@pytest.mark.parametrize("name", sorted(BREAKS))
-def test_a_switch_has_a_proof_that_the_fix_mends(name):
-    proof = look_at(broken(name)).report.violations[0].proof
-    assert proof.before != pytest.approx(proof.expected, abs=1e-4)
-    assert proof.after == pytest.approx(proof.expected, abs=1e-4)
-
-
-@pytest.mark.parametrize("cell", [k for k in KINDS if k != "LSTMCell"])
-@pytest.mark.parametrize("switch", SWITCHES, ids=lambda s: s.id)
-def test_each_switch_breaks_each_cell(cell, switch):
-    assert look_at(broken(switch.id, replace(OPENING, cell=cell))).report.codes == (switch.code,)
-
-
-@pytest.mark.parametrize("switch", SWITCHES, ids=lambda s: s.id)
-@pytest.mark.parametrize(
-    "others",
-    [{"axes": "TBF", "time_major": True}, {"masking": "mask"}, {"direction": "bidirectional"}, {"init": "normal"}],
-)
-def test_each_switch_gives_its_code_with_other_inputs_too(switch, others):
-    inputs = broken(switch.id, replace(OPENING, **others))
-    assert switch.code in look_at(inputs).report.codes
-    assert is_on(switch, inputs)
-
-
-@pytest.mark.parametrize(
-    ("name", "others", "why"),
-    [
-        ("not_masked", {"lengths": ""}, "No step is padding"),
-        ("zero_length", {"lengths": ""}, "no lengths"),
-        ("feature_mask", {"batch": 1}, "one example only"),
-        ("summed_mask", {"length": 2}, "three steps"),
-        ("not_masked", {"length": 0}, "no steps"),
-        ("left_over", {"batch": 0}, "cannot be made"),
-        ("feature_mask", {"init": "typed"}, "its own width"),
-    ],
-)
-def test_a_switch_that_makes_no_sense_says_why(name, others, why):
-    assert why in offered(switch_of(name), edited(OPENING, **others))
-
-
-def test_the_mask_along_the_features_raises_where_h_is_not_b():
-    look = look_at(edited(broken("feature_mask"), hidden_features=5))
-    assert look.raised is not None
-    assert look.result is None
-    assert look.report.codes == ("L312",)
-    assert "raises" in summary(look)
-
-
-def test_two_faults_are_mended_together():
-    inputs = replace(broken("left_over"), masking="none")
-    look = look_at(inputs)
-    assert set(look.report.codes) == {"L311", "L317"}
-    assert look_at(replace(inputs, **look.all_fixed.edit.values)).report.outcome is Outcome.OK
-
-
-# --- the bench --------------------------------------------------------------------------------------------------------
-
-
-def test_the_bench_does_nothing_for_a_repair_it_cannot_say():
-    bench = SequenceBench(OPENING)
-    assert bench.attempt((Repair("weights", "", lambda trial: trial),)) is None
-    assert bench.attempt((set_axes("BTF"),)) is None, "nothing would change"
-
-
-def test_a_mask_that_the_lengths_mean_is_not_written_down():
-    rows = build(replace(OPENING, masking="mask")).trial.mask
-    inputs = replace(OPENING, masking="none")
-    assert SequenceBench(inputs).attempt((use_mask(rows),)).edit == FieldEdit({"masking": "mask"})
-    rows = rows.copy()
-    rows[0, 1] = False
-    attempt = SequenceBench(inputs).attempt((use_mask(rows),))
-    assert attempt.edit.values["mask"].startswith("10111111, ")
-    assert np.array_equal(attempt.subject.mask, rows)
-
-
-@pytest.mark.parametrize(
-    "numbers", ["[[[1, 2], [3, 4]], [[5, 6], [7, 8]], [[1, 0], [0, 1]]]", "full((3, 2, 2), 2)", "1 2\n3 4\n5 6"]
-)
-def test_typed_data_are_turned_round_in_their_text(numbers):
-    inputs = edited(OPENING, source="typed", numbers=numbers)
-    attempt = SequenceBench(inputs).attempt((set_axes("TBF"),))
-    assert attempt.subject.axes == "TBF"
-    assert np.array_equal(attempt.subject.inputs, build(inputs).trial.inputs.swapaxes(0, 1))
-
-
-@pytest.mark.parametrize(("limit", "axis", "shape"), [("batch", "B", (2, 2, 2)), ("length", "T", (3, 1, 2))])
-def test_typed_data_are_cut_in_their_text(limit, axis, shape):
-    inputs = edited(OPENING, source="typed", numbers="[[[1, 2], [3, 4]], [[5, 6], [7, 8]], [[1, 0], [0, 1]]]")
-    attempt = SequenceBench(inputs).attempt((set_size(limit, axis, axis, 2 if axis == "B" else 1),))
-    assert attempt.subject.inputs.shape == shape
-
-
 # --- sentences --------------------------------------------------------------------------------------------------------
-
-
-def test_the_summary_says_what_was_run_and_told():
-    assert "(B=3, T=8, F=3), H=4, forward, told the lengths 8, 5, 3" in summary(look_at(OPENING))
-    assert "keeps the carry at 8 of 24 steps" in summary(look_at(replace(OPENING, masking="mask")))
-    assert "told of no padding" in summary(look_at(replace(OPENING, masking="none")))
-    assert "over the limit" in summary(look_at(edited(OPENING, hidden_features=999)))
 
 
 def test_what_is_set_is_explained_under_its_own_input():

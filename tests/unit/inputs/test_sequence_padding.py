@@ -68,7 +68,12 @@ def test_lengths_are_read_as_they_are(text, want):
 
 @pytest.mark.parametrize(
     ("text", "place"),
-    [("8, five", "Length 2: “five”"), ("nan", "Length 1"), ("true, 1", "Length 1"), ("1, 1e99", "Length 2: 1e99")],
+    [
+        ("8, five", "Example 1: the length “five”"),
+        ("nan", "Example 0"),
+        ("true, 1", "Example 0"),
+        ("1, 1e99", "Example 1: the length 1e99"),
+    ],
 )
 def test_what_is_no_length_is_said_with_its_place(text, place):
     with pytest.raises(UnreadableError, match=place):
@@ -101,13 +106,13 @@ def test_no_rows_are_no_mask(text):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("11100, 1011", "Row 2 of the mask has 4 steps, and the sequence has 5"),
-        ("1, 10110", "Row 1 of the mask has 1 step, and"),
+        ("11100, 1011", "The mask of example 1 has 4 steps, and the sequence has 5"),
+        ("1, 10110", "The mask of example 0 has 1 step, and"),
         ("11100", "1 row, and the batch has 2"),
         ("11100, 11100, 11100", "3 rows, and the batch has 2"),
-        ("11100, 10210", "Row 2, character 4: “210”"),
-        ("1*600, 1*5", "Row 1 of the mask has more than 512 steps"),
-        ("1*99999999999, 1*5", "Row 1 of the mask has more than 512 steps"),
+        ("11100, 10210", "The mask of example 1, character 4: “210”"),
+        ("1*600, 1*5", "The mask of example 0 has more than 512 steps"),
+        ("1*99999999999, 1*5", "The mask of example 0 has more than 512 steps"),
     ],
 )
 def test_a_wrong_mask_is_said_with_its_row(text, said):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from core.base.avals import Aval, LeafType
 from core.base.gradients import MemoryMap
 from core.base.scan_gradients import LeafGradient, ScanGradient, Target, WildGradient
-from core.plots.gradient_bars import MAX_BARS, gradient_bars, gradient_table
+from core.plots.gradient_bars import MAX_BARS, X_COLOUR, gradient_bars, gradient_table
 from core.plots.gradient_curves import COLOURS, curves_of, memory_curves
 from core.plots.gradient_loss import loss_curve
 from core.plots.gradient_map import MAX_CELLS, MOST_DECADES, blocks_of, memory_heatmap
@@ -177,6 +177,8 @@ def test_bars_for_each_leaf_and_marks_for_what_is_not_finite():
 def test_columns_stand_beside_each_other_and_many_become_a_norm():
     few = gradient_bars(a_gradient(("xs", np.ones((3, 2), np.float32))))
     assert [t["name"] for t in few.figure["data"]] == ["xs[t, 0]", "xs[t, 1]"]
+    assert {t["marker"]["color"] for t in few.figure["data"]} == {X_COLOUR}, "x is purple; columns differ by pattern"
+    assert len({t["marker"]["pattern"]["shape"] for t in few.figure["data"]}) == 2
     many = gradient_bars(a_gradient(("xs", np.ones((3, MAX_BARS + 1), np.float32))))
     assert [t["y"] for t in many.figure["data"]] == [[3.0, 3.0, 3.0]]
 

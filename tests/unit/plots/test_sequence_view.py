@@ -123,6 +123,16 @@ def test_what_is_not_finite_is_a_gap_and_said() -> None:
     assert any(a["text"] == "not finite from here" and a["x"] == 3 for a in view.figure["layout"]["annotations"])
     line = next(t for t in view.figure["data"] if t.get("marker"))
     assert line["y"][3:] == [None] * 4
+    said = [a for a in view.figure["layout"]["annotations"] if a["text"] == "not finite from here"]
+    assert len(said) == 1, "c and h are NaN from the same t on: said once, with a line in both panels"
+    assert (
+        sum(
+            s.get("x0") == s.get("x1") == 3 and s["line"].get("dash") == "dot"
+            for s in view.figure["layout"]["shapes"]
+            if "line" in s
+        )
+        >= 2
+    )
 
 
 @pytest.mark.parametrize("kind", ["GRUCell", "SimpleCell"])

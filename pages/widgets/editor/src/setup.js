@@ -27,7 +27,8 @@ const given = new Compartment();
 /** What comes from the page and may change: the name of the box, the placeholder, whether it may be typed in. */
 function ofPage(data) {
   return [
-    EditorView.contentAttributes.of({ "aria-label": data.label, "aria-describedby": "cl-keys" }),
+    // Editable is focusable; tabindex says so to those who look for it in the attributes.
+    EditorView.contentAttributes.of({ "aria-label": data.label, "aria-describedby": "cl-keys", tabindex: "0" }),
     data.placeholder ? placeholder(data.placeholder) : [],
     EditorState.readOnly.of(Boolean(data.readOnly)),
   ];
