@@ -103,11 +103,19 @@ def _flat(value: Any) -> list[Any]:
     return tree_util.tree_leaves(value)
 
 
-def known(facts: ScriptFacts, node: ast.expr, shape: tuple[int, ...]) -> Numbers | None:
-    """The numbers of an expression; under a trace, of what was given for it in the same shape."""
+def known(facts: ScriptFacts, node: ast.expr, shape: tuple[int, ...], before: int | None = None) -> Numbers | None:
+    """The numbers of an expression; under a trace, of what was given for it in the same shape.
+
+    Args:
+        facts: of the script.
+        node: the expression.
+        shape: what is looked for.
+        before: the order of the event that it was given to: what a later call of the same function is given is not it.
+    """
     for made in behind(facts, node):
         if isinstance(made.node, ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.BinOp):
-            array = numbers(facts.value(made.node))
+            seen = [s.value for s in facts.seen(made.node) if before is None or s.order < before]
+            array = numbers(seen[-1] if seen else facts.value(made.node))
             if array is not None and array.shape == shape:
                 return array
     return None

@@ -119,11 +119,11 @@ def _fault(facts: ScriptFacts, run: Run) -> Fault | None:
         return made(Kind.COUNT, type=aval) if wrong else None
     if len(dims) > 1:
         returned = aval_of(carry_leaves(run.call)[0]) if carry_leaves(run.call) else None
-        square = is_mask(known(facts, node, dims))
+        square = is_mask(known(facts, node, dims, run.call.order))
         return None if returned is None else made(Kind.AXES, type=aval, carry=returned, mask=square)
     if dims == (run.batch,) and kind == "b":
         return made(Kind.FLAGS, type=aval)
-    values = known(facts, node, dims)
+    values = known(facts, node, dims, run.call.order)
     if dims != (run.batch,):
         return _one_for_all(facts, run, made, aval)
     return None if values is None else _of_values(facts, run, made, values)
@@ -405,7 +405,7 @@ class Off:
             leaves = carry_leaves(run.call)
             return float(max(np.ndim(leaves[0]) - 1 - len(run.features), 0)) if leaves else 0.0
         if values is None and node is not None:
-            values = known(facts, node, shape(run.lengths))
+            values = known(facts, node, shape(run.lengths), run.call.order)
         if self.kind is Kind.EMPTY:
             return _emptied(facts, run, values)
         if values is None:

@@ -117,7 +117,7 @@ def wrong_of(facts: ScriptFacts, run: Run) -> Wrong | None:
         return None
     raised = run.call.error is not None
     if run.lengths is not None and run.lengths_node is not None and shape_of(run.lengths) == (run.steps,):
-        values = known(facts, run.lengths_node, (run.steps,))
+        values = known(facts, run.lengths_node, (run.steps,), run.call.order)
         if (
             values is not None
             and values.dtype.kind in "iu"

@@ -84,6 +84,21 @@ h, _ = rnn(x, seq_lengths=lens)
 h = h * lens.astype(bool)[:, None]
 print(h)
 """,
+    "buckets of two lengths, jitted": """\
+import numpy as np
+import jax, jax.numpy as jnp
+from flax import nnx
+rnn = nnx.RNN(nnx.GRUCell(2, 4, rngs=nnx.Rngs(0)), return_carry=True)
+@nnx.jit
+def encode(rnn, x, lens):
+    h, _ = rnn(x, seq_lengths=lens)
+    return h
+rng = np.random.default_rng(1)
+for bucket in (4, 8):
+    lens = rng.integers(1, bucket + 1, size=3)
+    x = rng.normal(size=(3, bucket, 2)).astype(np.float32)
+    print(encode(rnn, x, lens).mean())
+""",
 }
 
 
