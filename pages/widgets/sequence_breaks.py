@@ -16,6 +16,8 @@ from pages.widgets.state import PageState
 TITLE = "Break it"
 HINT = "each does the real wrong thing; another click takes it back"
 ON = "✓ {label}"
+#: The fields that say which point is looked at.
+POINT = ("example", "unit", "t")
 BROKEN, TAKEN_BACK = "Broken on purpose: {title}.", "Taken back: {title}."
 
 
@@ -48,9 +50,11 @@ def _click(state: PageState, switch: Switch) -> None:
     edit, before = dict(edit_of(inputs, switch)), state.values
     if on and switch.id in made:
         was, became = made.pop(switch.id)
-        edit |= {name: value for name, value in was.items() if before.get(name) == became.get(name)}
+        edit |= {name: value for name, value in was.items() if name in POINT or before.get(name) == became.get(name)}
     state.edit(FieldEdit(edit), fill(switch.label), TAKEN_BACK if on else BROKEN, good=on)
     if not on:
         after = state.values
         names = changed(before, after, before)
         made[switch.id] = ({name: before[name] for name in names}, {name: after[name] for name in names})
+        # Where fewer steps are read, the point that is looked at is brought into them: it goes back to where it was.
+        made[switch.id][0].update({name: before[name] for name in POINT})
