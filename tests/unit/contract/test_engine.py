@@ -252,7 +252,7 @@ def test_no_apply_all_where_the_two_undo_each_other() -> None:
 
 
 def test_apply_all_on_real_rules() -> None:
-    call = ScanCall(lambda s, x: ((s[0] + x, s[1] + x), None), (jnp.int32(0), jnp.int32(0)), XS)
+    call = ScanCall(lambda s, x: ((s[0] + x, s[1] + x), None), (jnp.int32(0), jnp.bfloat16(0)), XS)
     assert fix_all(call, CallBench(call)) is not None
     single = ScanCall(total, jnp.int32(0), XS)
     assert fix_all(single, CallBench(single)) is None
