@@ -243,8 +243,11 @@ def _next(hunt: _Hunt) -> None:
 def _advance(hunt: _Hunt, seconds: float) -> None:
     """Take what is there, and hand in the next, for so long."""
     deadline = time.monotonic() + seconds
-    while hunt.ticket is not None and hunt.ticket.wait(max(0.0, deadline - time.monotonic())):
-        _take(hunt, hunt.ticket.result)
+    while (ticket := hunt.ticket) is not None and ticket.wait(max(0.0, deadline - time.monotonic())):
+        # Meanwhile another run of this session may have called it off, or handed in the next: then it is not ours.
+        if hunt.ticket is not ticket:
+            return
+        _take(hunt, ticket.result)
 
 
 def _take(hunt: _Hunt, result: Any) -> None:
@@ -307,9 +310,10 @@ def _looked(page: str) -> None:
 
 
 def _progress(hunt: _Hunt) -> str:
-    if hunt.ticket is None:
+    ticket = hunt.ticket
+    if ticket is None:
         return ""
-    place = hunt.ticket.place
+    place = ticket.place
     if place > 0:
         return fill(QUEUED, place=place)
     if hunt.simplifying is not None:
