@@ -272,3 +272,20 @@ def test_layers_and_models_have_the_panel_under_keys_of_their_own_page(pool):
 
 def tables(at: AppTest) -> str:
     return " ".join(e.proto.body for e in at.get("html") if "<table" in e.proto.body)
+
+
+def test_a_job_that_is_called_off_while_it_is_waited_for_is_let_go():
+    from pages.widgets.parting_panel import _advance, _Hunt
+
+    class CalledOff:
+        result = None
+
+        def wait(self, seconds: float) -> bool:
+            hunt.ticket = None  # another run of this session: its button was pressed
+            return True
+
+    hunt = _Hunt(token=None, of={}, waiting=[], all=1)
+    hunt.ticket = CalledOff()
+    _advance(hunt, 0.1)
+    assert hunt.ticket is None
+    assert not hunt.stopped

@@ -83,9 +83,10 @@ def test_the_same_fault_at_the_same_place_is_told_once() -> None:
     assert checkup.report.codes == ("S104",)
 
 
-def test_two_leaves_of_one_carry_are_two_messages() -> None:
-    body = "def step(c, x):\n    a, b = c\n    return (a + x, b + x), x\nlax.scan(step, (jnp.int32(0), jnp.int32(0)), jnp.ones(3))\n"
-    assert look(body).report.codes == ("S104", "S104")
+def test_two_leaves_are_two_messages_where_their_causes_are_two() -> None:
+    body = "def step(c, x):\n    a, b = c\n    return (a + x, b + x), x\nlax.scan(step, (jnp.{}(0), jnp.{}(0)), jnp.ones(3))\n"
+    assert look(body.format("int32", "bfloat16")).report.codes == ("S104", "S104")
+    assert look(body.format("int32", "int32")).report.codes == ("S104",)
 
 
 def test_one_root_cause_one_message() -> None:

@@ -168,7 +168,7 @@ MANY = """import jax, jax.numpy as jnp
 def step(carry, x):
     a, b = carry
     return (a + x, b + x), a
-f, ys = jax.lax.scan(step, (jnp.int32(0), jnp.int32(0)), jnp.ones(4))
+f, ys = jax.lax.scan(step, (jnp.int32(0), jnp.bfloat16(0)), jnp.ones(4))
 """
 
 
