@@ -185,6 +185,8 @@ def computation_of(of: Mapping[str, Any]) -> Scanned | Layered:
         if built.call is None:
             raise ValueError(SCAN)
         return Scanned(built.call, differentiate=bool(of["differentiate"]))
+    if of["of"] != LAYER:
+        raise ValueError(LAYER)
     sent, learned = of["trial"], of["training"]
     trial = SequenceTrial(
         **{name: _value(sent[name]) for name in _TRIAL},

@@ -44,6 +44,7 @@ from core.runners.sequence_read import (
     Told,
     canonical,
     gather,
+    keep_in_order,
     lengths_given,
     masking_of,
     selected,
@@ -186,7 +187,7 @@ def _begin(trial: SequenceTrial, read: Told, parts: CellParts, start: Parts, bac
     order = visiting(read.length, read.batch, read.lengths, backwards)
     # A way through the data in their own order needs no copy of them.
     xs = gather(read.inputs, order) if backwards else read.inputs
-    keep = gather(read.keep, order) if backwards and read.keep is not None else read.keep
+    keep = keep_in_order(read.keep, order) if backwards and read.keep is not None else read.keep
     along_features = keep is not None and Slip.FEATURE_MASK in trial.slips
     arrays, compiled = _execute(parts, start, xs, keep, along_features, trial.unroll, padded_length(read.length))
     return _Begun(start, order, arrays, compiled)
@@ -295,11 +296,14 @@ def call_layer(trial: SequenceTrial) -> Any:
         return _masked_scans(trial)
     layer = layer_of(trial)
     kind = KINDS[trial.kind]
-    starts = [jax.device_put(carry_of(kind, start)) for start in starts_of(trial, trial.read.shape[1])]
     given = lengths_given(trial)
+    start: Any = None  # as a learner has it: the layer makes zeros, of the batch that it then has
+    if trial.init is not None or trial.previous is not None:
+        starts = [jax.device_put(carry_of(kind, start)) for start in starts_of(trial, trial.read.shape[1])]
+        start = tuple(starts) if trial.bidirectional else starts[0]
     return layer(
         jax.device_put(canonical(trial.inputs)),
-        initial_carry=tuple(starts) if trial.bidirectional else starts[0],
+        initial_carry=start,
         seq_lengths=None if given is None else jnp.asarray(given),
     )
 

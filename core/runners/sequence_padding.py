@@ -111,4 +111,6 @@ def _valid_by_axes(trial: SequenceTrial, result: SequenceResult) -> Array:
     direction = result.forward
     read: Array = np.ones(direction.valid.shape, bool)
     read[direction.order, np.arange(read.shape[1])] = direction.valid
+    if trial.read.shape[1] == 1:  # repeated for several rows: a step is padding where it is for each of them
+        read = read.any(axis=1, keepdims=True)
     return read if trial.time_major else read.swapaxes(0, 1)

@@ -24,9 +24,9 @@ class Told:
     """What reaches the layer, time-first as it reads it: (T, B, …), or (B, T, …) of a trial that is misread.
 
     Attributes:
-        inputs: (T, B, F) in the dtype that JAX gives them.
+        inputs: (T, B, F) in the dtype that JAX gives them. One example that meets several rows is repeated (`_rows`).
         lengths: in the dtype that JAX gives them, where the layer is given lengths and they are an array.
-        keep: (T, B) bool, where it is given a mask.
+        keep: (T, B) bool, where it is given a mask; (T, 1) where one example is repeated.
         valid: (T, B) bool: what belongs to a sequence by the lengths or the mask of the trial, given to the layer or not.
     """
 
@@ -84,7 +84,33 @@ def told(trial: SequenceTrial) -> Told:
         keep = _as_read(trial, np.asarray(trial.mask, bool))
         if keep.shape != inputs.shape[:2]:
             raise NotTold("mask")
-    return Told(inputs, lengths, keep, _valid(trial, inputs.shape[:2]))
+    valid = _valid(trial, inputs.shape[:2])
+    rows = _rows(trial, inputs.shape[1], lengths)
+    if rows != inputs.shape[1]:
+        inputs = np.broadcast_to(inputs, (inputs.shape[0], rows, *inputs.shape[2:]))
+        valid = np.broadcast_to(valid, (valid.shape[0], rows))
+    return Told(inputs, lengths, keep, valid)
+
+
+def _rows(trial: SequenceTrial, batch: int, lengths: Array | None) -> int:
+    """The B that the layer works with: one example is silently broadcast to the rows of init, or of the flipped inputs.
+
+    A batch whose axes are read the wrong way has one example where it has one step. Its init still has a row for each
+    true example; and `flip_sequences` takes as many rows as there are lengths, for which zeros are made then.
+    """
+    if batch != 1:
+        return batch
+    if trial.init is not None:
+        rows = {np.shape(part)[0] if np.ndim(part) == 2 else 1 for part in trial.init}
+        return rows.pop() if len(rows) == 1 else batch
+    if trial.previous is None and trial.reverse and not trial.bidirectional and lengths is not None:
+        return max(lengths.size, 1)
+    return batch
+
+
+def keep_in_order(keep: Array, order: Array) -> Array:
+    """The mask in visiting order: (T, B), or (T, 1) where one example is repeated."""
+    return gather(keep, order[:, : keep.shape[1]])
 
 
 def canonical(values: Any) -> Array:
@@ -152,7 +178,7 @@ def held(trial: SequenceTrial, read: Told, order: Array) -> Array | None:
     """
     if read.keep is None:
         return None
-    keep = gather(read.keep, order)
+    keep = keep_in_order(read.keep, order)
     return keep[:, None, :] if Slip.FEATURE_MASK in trial.slips else keep[:, :, None]
 
 

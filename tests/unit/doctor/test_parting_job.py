@@ -87,6 +87,13 @@ def test_what_is_found_in_a_worker_is_what_is_found_here():
     assert small.levers == there.levers
 
 
+@pytest.mark.parametrize("change", [{"of": "script"}, {"trial": None}, {"layers": "many"}])
+def test_what_is_no_computation_of_ours_is_not_run(change):
+    of = over_json(of_layer(Layered(SequenceTrial("SimpleCell", INPUTS, "BTF", 2)))) | change
+    with pytest.raises((ValueError, TypeError)):
+        Bench().handle(request(of, Path.JIT))
+
+
 def test_building_says_nothing_even_where_it_raises():
     fine = SequenceTrial("SimpleCell", INPUTS, "BTF", 2)
     broken = SequenceTrial("SimpleCell", INPUTS, "BTF", -2)
