@@ -45,6 +45,19 @@ def test_every_import_is_a_declared_dependency() -> None:
     assert {name: file for name, file in imported.items() if name not in declared} == {}
 
 
+def test_the_newest_versions_are_tried_with_all_that_core_imports() -> None:
+    listed = re.search(r"^NEWEST='(.*)'$", (ROOT / "deploy" / "newest.sh").read_text(encoding="utf-8"), re.MULTILINE)
+    assert listed is not None
+    installed = {canonicalize_name(Requirement(name).name) for name in listed[1].split()} | set(
+        _locked("requirements-test.txt")
+    )
+    imported = {
+        name for file in (ROOT / "core").rglob("*.py") for name in _third_party(file.read_text(encoding="utf-8"))
+    }
+    assert "jax" in imported
+    assert {name for name in imported if canonicalize_name(name) not in installed} == set()
+
+
 def test_the_locks_fulfil_what_is_declared() -> None:
     for group, lock in (
         (PROJECT["project"]["dependencies"], "requirements.txt"),
