@@ -146,6 +146,8 @@ class SequenceTrial:
         slips: mistakes that are made on purpose (a page's "Break it").
         weights: changes to the parameters, by name of the change: ``forget_bias`` (added to b_f), ``recurrent_scale``
             (factor of every recurrent kernel).
+        given: parameters by path (``hi.kernel``) of each direction, to be used for those that `seed` draws; None for
+            none. Where their shapes are not those of the layer's cells (a smaller one is tried), the seed's are used.
         places: where each role stands.
     """
 
@@ -167,6 +169,7 @@ class SequenceTrial:
     previous: Array | None = None
     slips: frozenset[Slip] = frozenset()
     weights: Mapping[str, float] = field(default_factory=dict)
+    given: tuple[Mapping[str, Any], ...] | None = None
     places: Places = field(default_factory=Places)
 
     @property

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any, Final
 
 from core.base.outcome import Outcome
 from core.base.text import fill
 from core.export.document import Document, Part, digits, fixes_of, import_lines, must_raise, repaired
+from core.inputs.cell_fields import NO_RNGS
 from core.inputs.cell_inputs import CellInputs
 from core.inputs.cell_page import CellLook, look_at
 from core.inputs.cell_source import source
 from core.runners.cell_formulas import KINDS
+from core.weights import script
 
 STEM: Final = "carry-lab-lstm"
 TITLE: Final = "One step of an nnx.{cell}"
@@ -20,6 +21,12 @@ IMPORTS_TEXT: Final = "What it needs."
 CELL_TEXT: Final = "The cell, its carry, the input, and one step."
 PRINT_TEXT: Final = "What the step gives."
 SEED: Final = "{what} {seed}"
+FROM_FILE: Final = "parameters from a file ({hash})"
+WEIGHTS_TEXT: Final = (
+    "The parameters, from a file that is saved on the page (Weights, Save), and the check of its hash."
+)
+#: More packages that a program with a file needs.
+PACKAGES: Final = ("safetensors",)
 PARAMETERS, CARRY, INPUT = "parameters", "carry", "input"
 PRINT: Final = 'print("new carry:", new_carry)\nprint("output:", output)'
 RESULT: Final = "(new_carry, output)"
@@ -39,13 +46,13 @@ def cell_document(look: CellLook) -> Document | None:
     program = source(inputs, None)
     if not program or report is None or report.outcome is Outcome.LIMIT:
         return None
-    code = _body(program)
+    code, weights = _body(program), _weights(inputs)
     raised = "" if look.raised is None else look.raised.type
     if raised:
-        parts: tuple[Part, ...] = ()
+        parts: tuple[Part, ...] = weights
         negative = Part(fill(ITSELF, type=raised), must_raise(code, raised))
     else:
-        parts = (Part(fill(CELL_TEXT), code), Part(fill(PRINT_TEXT), fill(PRINT)))
+        parts = (*weights, Part(fill(CELL_TEXT), code), Part(fill(PRINT_TEXT), fill(PRINT)))
         negative = _negative(look)
     needed = import_lines("\n".join(part.code for part in (*parts, negative)))
     return Document(
@@ -57,7 +64,17 @@ def cell_document(look: CellLook) -> Document | None:
         seeds=tuple(_seeds(inputs)),
         codes=tuple(dict.fromkeys(v.code for v in report.broken)),
         raises=raised,
+        packages=PACKAGES if weights else (),
     )
+
+
+def _weights(inputs: CellInputs) -> tuple[Part, ...]:
+    """The file of parameters, loaded and checked; nothing where they are a seed's."""
+    used = None if inputs.break_cell == NO_RNGS else inputs.used
+    if used is None:
+        return ()
+    code = "\n".join((script.IMPORTS, "", script.load_line(used), "", "", script.check_lines(used)))
+    return (Part(fill(WEIGHTS_TEXT), code),)
 
 
 def _body(program: str) -> str:
@@ -66,7 +83,8 @@ def _body(program: str) -> str:
 
 
 def _seeds(inputs: CellInputs) -> list[str]:
-    seeds = [fill(SEED, what=fill(PARAMETERS), seed=inputs.seed)]
+    used = inputs.used
+    seeds = [fill(SEED, what=fill(PARAMETERS), seed=inputs.seed) if used is None else fill(FROM_FILE, hash=used.short)]
     if not inputs.handmade:
         seeds.append(fill(SEED, what=fill(CARRY), seed=inputs.carry_seed))
     if inputs.input == "noise":
@@ -82,8 +100,8 @@ def _negative(look: CellLook) -> Part:
     """The fix changes the numbers, where the step is broken silently; else what must raise."""
     inputs = look.inputs
     for title, edit in fixes_of(look.report, look.all_fixed):
-        values: dict[str, Any] = {**asdict(inputs), **edit.values}
-        after = look_at(CellInputs.of(values))
+        values: dict[str, Any] = {**inputs.values, **edit.values}
+        after = look_at(CellInputs.of(values, inputs.file))
         if after.step is not None and digits(_numbers(after)) != digits(_numbers(look)):
             return repaired(title, fill(RESULT), _body(source(after.inputs, None)))
     if KINDS[inputs.cell].pair and look.step is not None and _pair(look) and inputs.batch != _UNPACKS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
@@ -52,7 +51,7 @@ def cell_npz(look: CellLook, step: CellStep) -> bytes:
     arrays: dict[str, Any] = {"x": step.inputs, **dict(_columns(step))}
     for name, weights in (look.weights or {}).items():
         arrays |= {f"weights_{plain(name)}_x": weights.kernel_x, f"weights_{plain(name)}_h": weights.kernel_h}
-    return npz_bytes(arrays, {"inputs": asdict(look.inputs)})
+    return npz_bytes(arrays, {"inputs": look.inputs.values})
 
 
 def plain(gate: str) -> str:

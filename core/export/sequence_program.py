@@ -7,6 +7,7 @@ from typing import Any, Final
 from core.base.outcome import Outcome
 from core.base.sequences import Masking, Slip
 from core.base.text import fill
+from core.export.cell_program import FROM_FILE, PACKAGES
 from core.export.document import DIGITS, Document, Part, digits, fixes_of, must_raise, repaired
 from core.inputs.sequence_fields import BIDIRECTIONAL, LEFT_OVER, NOISE, NORMAL, TYPED
 from core.inputs.sequence_inputs import SequenceInputs, read
@@ -77,6 +78,7 @@ def sequence_document(look: SequenceLook) -> Document | None:
         seeds=tuple(_seeds(inputs)),
         codes=tuple(dict.fromkeys(v.code for v in report.broken)),
         raises=raised,
+        packages=() if inputs.used is None else PACKAGES,
     )
 
 
@@ -86,14 +88,16 @@ def _texts(inputs: SequenceInputs) -> list[str]:
 
 
 def _seeds(inputs: SequenceInputs) -> list[str]:
-    seeds = [(PARAMETERS, inputs.seed)]
-    if inputs.direction == BIDIRECTIONAL:
+    used = inputs.used
+    seeds = [(PARAMETERS, inputs.seed)] if used is None else []
+    if used is None and inputs.direction == BIDIRECTIONAL:
         seeds.append((BACKWARD, inputs.seed + 1))
     if inputs.source != TYPED and (NOISE in (inputs.source, inputs.padding) or inputs.init == LEFT_OVER):
         seeds.append((DATA, inputs.data_seed))
     if inputs.init == NORMAL:
         seeds.append((CARRY, inputs.init_seed))
-    return [fill(SEED, what=fill(what), seed=seed) for what, seed in seeds]
+    words = [fill(SEED, what=fill(what), seed=seed) for what, seed in seeds]
+    return words if used is None else [fill(FROM_FILE, hash=used.short), *words]
 
 
 def _numbers(look: SequenceLook) -> Any:
@@ -105,7 +109,7 @@ def _negative(look: SequenceLook, body: list[str]) -> Part:
     """The fix changes the numbers, where the layer is broken silently; else padding moves nothing, or what must raise."""
     for title, edit in fixes_of(look.report, look.all_fixed):
         values: dict[str, Any] = {**look.inputs.values, **edit.values}
-        after = look_at(SequenceInputs.of(values))
+        after = look_at(SequenceInputs.of(values, look.inputs.file))
         moved = Slip.UNPACKED in look.inputs.slips or digits(_numbers(after)) != digits(_numbers(look))
         if after.result is not None and moved:
             other = _texts(after.inputs)[1:-1]

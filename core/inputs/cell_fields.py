@@ -68,6 +68,8 @@ FIELDS: Final = FieldTable(
         InputField("break_input", "binput", Kind.CHOICE, NONE, "the input's width", (NONE, EXTRA_FEATURE)),
         InputField("example", "b", Kind.WHOLE, 0, "example", low=0),
         InputField("unit", "u", Kind.WHOLE, 0, "unit", low=0),
+        # The hash of the parameters of a file: they themselves are in the session that loaded it, and nowhere else.
+        InputField("weights", "w", Kind.TEXT, "", "weights from a file", max_chars=64),
     ),
 )
 

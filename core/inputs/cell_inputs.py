@@ -37,6 +37,8 @@ from core.inputs.fields import Value
 from core.inputs.generate import generate
 from core.inputs.parse import UnreadableError
 from core.runners.cell_formulas import KINDS
+from core.weights.architecture import Architecture
+from core.weights.cell import CellWeights, with_weights
 
 type Array = np.ndarray[Any, Any]
 #: An array, or its abstract value where it is over a limit and must not be made.
@@ -72,11 +74,31 @@ class CellInputs:
     break_input: str = NONE
     example: int = 0
     unit: int = 0
+    weights: str = ""
+    file: CellWeights | None = None
 
     @classmethod
-    def of(cls, values: Mapping[str, Value]) -> CellInputs:
-        """From the page's state."""
-        return cls(**{f.name: values[f.name] for f in fields(cls) if f.name in values})  # type: ignore[arg-type]
+    def of(cls, values: Mapping[str, Value], file: CellWeights | None = None) -> CellInputs:
+        """From the page's state, which has the hash of a file's parameters; they themselves come beside it."""
+        named = {f.name: values[f.name] for f in fields(cls) if f.name in values}
+        return cls(**named, file=file)  # type: ignore[arg-type]
+
+    @property
+    def values(self) -> dict[str, Value]:
+        """As the page's state."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "file"}
+
+    @property
+    def architecture(self) -> Architecture:
+        """What parameters must be for to be used here."""
+        return Architecture(self.cell, self.in_features, self.hidden_features)
+
+    @property
+    def used(self) -> CellWeights | None:
+        """The file's parameters, where the state names them and they are for this cell of these sizes; else the seed's."""
+        file = self.file
+        named = file is not None and self.weights == file.in_link
+        return file if named and file.architecture == self.architecture else None  # type: ignore[union-attr]
 
     @property
     def handmade(self) -> bool:
@@ -146,7 +168,7 @@ def build(inputs: CellInputs) -> Reading:
         inputs=_input(inputs, typed),
         carry=_carry(inputs, typed),
         axes={"inputs": "BF", "input_shape": "TBF" if len(shape) == 3 else "BF"},
-        edit_cell=_draws_normal if inputs.carry == "normal" else None,
+        edit_cell=_edit(inputs),
         places=places(inputs),
     )
     return Reading(trial)
@@ -239,6 +261,21 @@ def _carry(inputs: CellInputs, typed: Mapping[str, MaybeArray]) -> Any:
         parts = tuple(typed[f"carry_{name}"] for name in kind.parts)
         return _changed(parts if kind.pair else parts[0], change=change)
     return MISSING if change == NONE else partial(_changed, change=change)
+
+
+def _edit(inputs: CellInputs) -> Callable[[Any], Any] | None:
+    """What is done to the built cell: the parameters of a file put in, another initialiser for its carry."""
+    edits: list[Callable[[Any], Any]] = [] if inputs.used is None else [partial(with_weights, weights=inputs.used)]
+    edits += [_draws_normal] if inputs.carry == "normal" else []
+    if not edits:
+        return None
+
+    def edit(cell: Any) -> Any:
+        for one in edits:
+            cell = one(cell)
+        return cell
+
+    return edit
 
 
 def _draws_normal(cell: Any) -> Any:

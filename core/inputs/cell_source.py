@@ -12,6 +12,8 @@ from core.inputs.cell_fields import BFLOAT16, EXTRA_FEATURE, NO_RNGS, NONE, ONE_
 from core.inputs.cell_inputs import SPREAD, CellInputs, carry_input_shape, typed_rows
 from core.inputs.parse import UnreadableError, format_leaf
 from core.runners.cell_formulas import KINDS
+from core.weights import script
+from core.weights.cell import CellWeights
 
 #: Typed numbers up to here are written out.
 WRITTEN: Final = 64
@@ -44,14 +46,18 @@ CHANGES: Final = {
 
 
 def source(inputs: CellInputs, most: int | None = WRITTEN) -> str:
-    """The program; "" when an input cannot be read. More than `most` typed numbers are left out (None: none are)."""
+    """The program; "" when an input cannot be read. More than `most` typed numbers are left out (None: none are).
+
+    With a file's parameters, the line that loads them is there too; None leaves it to the caller, who checks the file.
+    """
     try:
         lines = _lines(inputs, most)
     except UnreadableError:
         return ""
     body = "\n".join(_broken(line) for line in lines)
     numpy = IMPORT_NUMPY if "np.random" in body else ""
-    return (IMPORT_JAX if "jax.tree" in body else "") + IMPORTS + numpy + "\n" + body + "\n"
+    load = script.IMPORT + "\n" if most is not None and _loaded(inputs) is not None else ""
+    return (IMPORT_JAX if "jax.tree" in body else "") + IMPORTS + numpy + load + "\n" + body + "\n"
 
 
 def source_changes(before: CellInputs, after: CellInputs) -> tuple[tuple[str, str], ...]:
@@ -74,7 +80,8 @@ def _broken(line: str, indent: str = "") -> str:
     """A statement as people write it: too long a call has its arguments on lines of their own, indented."""
     whole = indent + line
     start = line.find("(")
-    if len(whole) <= WIDTH or start < 0 or "#" in line:
+    # Lines of a block stay whole: the panel scrolls.
+    if len(whole) <= WIDTH or start < 0 or "#" in line or line.startswith(" "):
         return whole
     arguments = _arguments(line[start:])
     while arguments is None and (start := line.find("(", start + 1)) >= 0:
@@ -103,7 +110,22 @@ def _arguments(text: str) -> list[str] | None:
 
 
 def _lines(inputs: CellInputs, most: int | None = WRITTEN) -> list[str]:
-    return "\n".join([_build(inputs), *_carry(inputs, most), _input(inputs, most), STEP]).split("\n")
+    parts = [*_weights(inputs, load=most is not None), *_carry(inputs, most), _input(inputs, most), STEP]
+    return "\n".join(parts).split("\n")
+
+
+def _loaded(inputs: CellInputs) -> CellWeights | None:
+    """The file's parameters that the program needs: a cell that cannot be built has none."""
+    return None if inputs.break_cell == NO_RNGS else inputs.used
+
+
+def _weights(inputs: CellInputs, *, load: bool) -> list[str]:
+    """The cell, and the lines that put a file's parameters into it."""
+    weights = _loaded(inputs)
+    if weights is None:
+        return [_build(inputs)]
+    loaded = [script.load_line(weights)] if load else []
+    return [*loaded, _build(inputs), script.put_lines("cell")]
 
 
 def _build(inputs: CellInputs) -> str:

@@ -38,14 +38,14 @@ class SequenceBench:
         before = self._inputs.values
         values = before
         for repair in repairs:
-            edit = edit_for(repair, SequenceInputs.of(values))
+            edit = edit_for(repair, SequenceInputs.of(values, self._inputs.file))
             if edit is None:
                 return None
             values = follow(values, edit)
             if any(values[name] != value for name, value in edit.items()):
                 return None  # an input could not have that value: the edit would not do what it says
         names = changed(before, values, values)
-        trial = build(SequenceInputs.of(values)).trial if names else None
+        trial = build(SequenceInputs.of(values, self._inputs.file)).trial if names else None
         return None if trial is None else Attempt(trial, FieldEdit({name: values[name] for name in names}))
 
 

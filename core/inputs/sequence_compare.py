@@ -109,12 +109,12 @@ class Comparison:
 
 
 def other_inputs(inputs: SequenceInputs) -> SequenceInputs | None:
-    """The inputs of the second run; None when nothing is compared."""
+    """The inputs of the second run; None when nothing is compared. Its parameters are a seed's, not a file's."""
     if inputs.compare == NONE:
         return None
     target, source = OTHER[inputs.compare]
     value: Any = getattr(inputs, source)
-    return replace(inputs, **{target: value}, compare=NONE)
+    return replace(inputs, **{target: value}, compare=NONE, weights="", file=None)
 
 
 def compared(inputs: SequenceInputs, result: SequenceResult | None) -> Comparison | None:

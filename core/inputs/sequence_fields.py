@@ -104,6 +104,8 @@ def _table(lengths: str) -> FieldTable:
             _choice("compare_cell", "vcell", tuple(KINDS), "GRUCell", "the other cell"),
             _choice("view", "view", VIEWS, LINES, "view"),
             _choice("side", "side", SIDES, FORWARD, "direction that is drawn"),
+            # The hash of the parameters of a file: they themselves are in the session that loaded it, and nowhere else.
+            InputField("weights", "w", Kind.TEXT, "", "weights from a file", max_chars=64),
         ),
     )
 

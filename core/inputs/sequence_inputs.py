@@ -52,6 +52,8 @@ from core.inputs.sequence_fields import (
 )
 from core.inputs.sequence_padding import is_given, read_lengths, read_mask, valid_steps
 from core.runners.cell_formulas import KINDS
+from core.weights.architecture import ONE, TWO, Architecture
+from core.weights.cell import CellWeights
 
 type Array = np.ndarray[Any, Any]
 
@@ -100,16 +102,35 @@ class SequenceInputs:
     compare_cell: str = "GRUCell"
     view: str = LINES
     side: str = FORWARD
+    weights: str = ""
+    file: CellWeights | None = None
 
     @classmethod
-    def of(cls, values: Mapping[str, Value]) -> SequenceInputs:
-        """From the page's state."""
-        return cls(**{f.name: values[f.name] for f in fields(cls) if f.name in values})  # type: ignore[arg-type]
+    def of(cls, values: Mapping[str, Value], file: CellWeights | None = None) -> SequenceInputs:
+        """From the page's state, which has the hash of a file's parameters; they themselves come beside it."""
+        named = {f.name: values[f.name] for f in fields(cls) if f.name in values}
+        return cls(**named, file=file)  # type: ignore[arg-type]
 
     @property
     def values(self) -> dict[str, Value]:
         """As the page's state."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "file"}
+
+    @property
+    def architecture(self) -> Architecture:
+        """What parameters must be for to be used here."""
+        cells = TWO if self.direction == BIDIRECTIONAL else ONE
+        return Architecture(self.cell, self.in_features, self.hidden_features, cells)
+
+    @property
+    def used(self) -> CellWeights | None:
+        """The file's parameters, where the state names them and they are for this layer; else the seed's.
+
+        A cell that is built inside the step draws its own from the seed, whatever there is.
+        """
+        file = self.file
+        named = file is not None and self.weights == file.in_link and Slip.BUILT_IN_STEP not in self.slips
+        return file if named and file.architecture == self.architecture else None  # type: ignore[union-attr]
 
     @property
     def run(self) -> SequenceInputs:
@@ -204,6 +225,7 @@ def build(inputs: SequenceInputs) -> Reading:
         init=_init(inputs, known),
         previous=_previous(inputs, known),
         slips=inputs.slips,
+        given=None if inputs.used is None else tuple(map(inputs.used.of_cell, inputs.used.architecture.cells)),
         places=places(inputs),
     )
     return Reading(trial, (), known)

@@ -10,7 +10,6 @@ import io
 import json
 import platform
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any, Final
 
 import flax
@@ -102,7 +101,7 @@ def info(inputs: SequenceInputs) -> dict[str, Any]:
         "numpy": np.__version__,
         "python": platform.python_version(),
     }
-    return {"schema": _SCHEMA, "versions": versions, "inputs": asdict(inputs)}
+    return {"schema": _SCHEMA, "versions": versions, "inputs": inputs.values}
 
 
 def _plain(gate: str) -> str:

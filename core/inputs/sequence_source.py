@@ -20,6 +20,7 @@ from core.inputs.sequence_inputs import EARLIER_SEED, Known, SequenceInputs, rea
 from core.inputs.sequence_source_data import MADE, call, data_lines, literal, telling_lines
 from core.inputs.sequence_source_scan import layer_of, scan_lines
 from core.runners.cell_formulas import KINDS
+from core.weights import script
 
 IMPORTS: Final = "import jax\nimport jax.numpy as jnp\nimport numpy as np\nfrom flax import nnx"
 CELL: Final = "cell = nnx.{cell}({features}, {hidden}, rngs=nnx.Rngs({seed}))"
@@ -66,7 +67,7 @@ def paragraphs(inputs: SequenceInputs) -> list[list[str]]:
     body = scan_lines(inputs, known, list(_left_over(inputs, known))) if written else list(_layer(inputs, known))
     cells = [] if Slip.BUILT_IN_STEP in inputs.slips and inputs.init != LEFT_OVER else list(_cells(inputs, known.sizes))
     return [
-        [IMPORTS],
+        [IMPORTS, *([] if inputs.used is None else [script.IMPORTS])],
         data_lines(inputs, known),
         telling_lines(inputs, known),
         cells + list(_init(inputs, known)),
@@ -77,11 +78,16 @@ def paragraphs(inputs: SequenceInputs) -> list[list[str]]:
 
 def _cells(inputs: SequenceInputs, sizes: Sizes) -> Iterator[str]:
     names = {"cell": inputs.cell, "features": sizes[2], "hidden": inputs.hidden_features}
+    weights = inputs.used
+    if weights is not None:
+        yield from (script.load_line(weights), "\n\n" + script.check_lines(weights) + "\n")
     if inputs.direction == BIDIRECTIONAL:
         yield fill(FORWARD, seed=inputs.seed, **names)
         yield fill(BACKWARD, seed=inputs.seed + 1, **names)
     else:
         yield fill(CELL, seed=inputs.seed, **names)
+    for cell in () if weights is None else weights.architecture.cells:
+        yield script.put_lines(cell)
 
 
 def _init(inputs: SequenceInputs, known: Known) -> Iterator[str]:

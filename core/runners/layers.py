@@ -134,14 +134,16 @@ def seeds_of(trial: SequenceTrial) -> tuple[int, ...]:
 
 
 def cells_of(trial: SequenceTrial) -> tuple[CellParts, ...]:
-    """The cell of each direction, with the trial's changes of the weights made.
+    """The cell of each direction: the seed's, or with the parameters that are given, and the trial's changes made.
 
     Raises:
         KeyError: no such kind of cell, or no such change.
         whatever Flax raises for these sizes.
     """
-    features, hidden = trial.inputs.shape[-1], trial.hidden_features
-    return tuple(_changed(parts_of_cell(trial.kind, features, hidden, seed), trial.weights) for seed in seeds_of(trial))
+    features, hidden, seeds = trial.inputs.shape[-1], trial.hidden_features, seeds_of(trial)
+    given = trial.given if trial.given is not None and len(trial.given) == len(seeds) else (None,) * len(seeds)
+    built_parts = [parts_of_cell(trial.kind, features, hidden, seed) for seed in seeds]
+    return tuple(_changed(_with(p, own), trial.weights) for p, own in zip(built_parts, given, strict=True))
 
 
 def parameters(trial: SequenceTrial) -> list[dict[str, GateWeights]]:
@@ -152,6 +154,17 @@ def parameters(trial: SequenceTrial) -> list[dict[str, GateWeights]]:
 def weights_of(parts: CellParts) -> dict[str, GateWeights]:
     """The weights of a cell by gate, on the host."""
     return gate_weights(parts.kind, parts.cell(tuple(np.asarray(leaf) for leaf in parts.leaves)))
+
+
+def _with(parts: CellParts, given: Mapping[str, Any] | None) -> CellParts:
+    """The cell with these parameters for its own; itself where they are none, or not of its shapes and dtypes."""
+    if given is None:
+        return parts
+    leaves = [given.get(".".join(path)) for path in parts.paths]
+    for new, own in zip(leaves, parts.leaves, strict=True):
+        if new is None or new.shape != own.shape or new.dtype != own.dtype:
+            return parts
+    return replace(parts, leaves=tuple(jax.device_put(leaf) for leaf in leaves))
 
 
 def _changed(parts: CellParts, changes: Mapping[str, float]) -> CellParts:

@@ -15,6 +15,7 @@ from core.inputs.sequence_inputs import SequenceInputs
 from core.inputs.sequence_page import SequenceLook
 from core.inputs.sequence_rows import CSV_NAME, NPZ_NAME, carry_csv, history_npz
 from core.plots.cell_equations import brief
+from core.weights.script import file_name
 from pages.widgets.frame import section
 from pages.widgets.state import PageState
 from pages.widgets.tables import scroll_box
@@ -27,6 +28,8 @@ CODE = "In code"
 CODE_NOTE = "The same layer as a script: it runs as it stands here."
 DOCTOR, DOCTOR_PAGE = "Open in Doctor", "pages/views/doctor.py"
 DOCTOR_HELP = "The same program in the editor, where every line gets its shapes."
+NO_FILES = "The program loads a file of weights, and the Doctor reads no files. With the seed's weights it opens there."
+FILE_NOTE = "The same layer as a script. It loads {file}: save it under Weights, beside the script."
 CSV, NPZ = "Carries as CSV", "Everything as npz"
 CSV_HELP = "A line for each example and t, from the initial carry on."
 NPZ_HELP = "Carries with the initial one, gates, outputs, data and mask, for np.load."
@@ -60,7 +63,8 @@ def code_panel(state: PageState, inputs: SequenceInputs, look: SequenceLook, sho
     """The program, the way to the Doctor, and the files of what is shown."""
     if look.program:
         with st.expander(fill(CODE), key=state.key("code")):
-            st.caption(fill(CODE_NOTE))
+            used = look.inputs.used
+            st.caption(fill(CODE_NOTE) if used is None else fill(FILE_NOTE, file=file_name(used.digest)))
             st.code(look.program, language="python")
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key=state.key("files")):
         if shown is not None and shown.trial is not None and shown.result is not None:
@@ -87,11 +91,12 @@ def code_panel(state: PageState, inputs: SequenceInputs, look: SequenceLook, sho
             )
         if look.program:
             link = DOCTOR_FIELDS.to_link({**DOCTOR_FIELDS.defaults(), "mode": SCRIPT, "text": look.program})
+            problem = fill(NO_FILES) if look.inputs.used is not None else link.problem
             st.page_link(
                 DOCTOR_PAGE,
                 label=fill(DOCTOR),
                 icon=":material/healing:",
-                help=link.problem or fill(DOCTOR_HELP),
-                disabled=bool(link.problem),
+                help=problem or fill(DOCTOR_HELP),
+                disabled=bool(problem),
                 query_params=dict(link.params),
             )

@@ -34,7 +34,7 @@ def edited(inputs, **values):
 
 
 def test_the_fields_are_the_inputs_and_have_the_same_defaults():
-    assert FIELDS.defaults() == {f.name: f.default for f in fields(SequenceInputs)}
+    assert FIELDS.defaults() == SequenceInputs().values
     assert SequenceInputs.of(FIELDS.defaults()) == OPENING
     urls = [field.url for field in FIELDS.fields]
     assert len(set(urls)) == len(urls)
