@@ -11,7 +11,7 @@ host_option := --host '$(HOST)'
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run dev install install-test browser test test-newest test-slow lint format types imports bench lock clean
+.PHONY: help run dev install install-test browser proxy test test-newest test-slow lint format types imports bench lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -32,7 +32,10 @@ install-test: install
 browser: install-test
 	@sh deploy/browser.sh $(PYTHON)
 
-test: lint types imports browser ## everything: lint, types, imports, then unit, property, app and browser tests
+proxy:
+	@sh deploy/proxy.sh
+
+test: lint types imports browser proxy ## everything: lint, types, imports, then unit, property, app and browser tests
 	$(PYTHON) -m pytest -n auto --maxprocesses 4 --durations 15
 
 test-newest: ## core's tests on the newest jax and flax, in a virtual environment of its own

@@ -4,7 +4,7 @@
 set -eu
 
 # Flax 0.12 is what the catalogue is written for; the others follow without a pin.
-NEWEST='jax jaxlib flax>=0.12.10,<0.13 ml_dtypes numpy plotly segno psutil optax RestrictedPython pyseccomp nbformat safetensors jsonschema'
+NEWEST='jax jaxlib flax>=0.12.10,<0.13 ml_dtypes numpy plotly segno psutil optax RestrictedPython pyseccomp nbformat safetensors jsonschema prometheus_client'
 
 here=$(cd "$(dirname "$0")" && pwd)
 venv=$1

@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO, cast
@@ -48,7 +48,13 @@ READY_NO_ROOM = (
     "It found no network: join one and start again, so that others can reach it.\n"
 )
 STOP = "Stop it with Ctrl+C.\n"
+READY_PLAIN = "Carry Lab is running on port {port}."
+UNKNOWN = "{name} is no setting of Carry Lab: it changes nothing."
+UNKNOWN_NEAR = "{name} is no setting of Carry Lab: it changes nothing. Is {near} meant?"
 SCAN_ME = "\nScan to open it (same network, no internet needed):\n"
+#: Loggers whose sentences are ours: they say nothing of a visitor's in the first place.
+OURS = ("carry_lab", "core.", "pages.")
+MASK = "…"
 UNCAUGHT = "Traceback (without the text, which may hold what a visitor typed): {kind}\n{frames}"
 
 
@@ -253,11 +259,37 @@ def _healthy(host: str, port: int) -> bool:
         connection.close()
 
 
-def announce(host: str, port: int) -> None:
-    """Waits until the app answers, then prints where it is."""
+def announce(host: str, port: int, *, plain: bool = False) -> None:
+    """Waits until the app answers, then prints where it is; `plain`: one line, no address."""
     while not _healthy(host, port):
         time.sleep(0.1)
-    print(banner(host, port, encoding=sys.stdout.encoding), flush=True)
+    ready = READY_PLAIN.format(port=port) if plain else banner(host, port, encoding=sys.stdout.encoding)
+    print(ready, flush=True)
+
+
+def read_environment(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Looks at our variables before anything starts, and switches the measures on where they ask for it.
+
+    Returns:
+        sentences about variables that are none of ours but look like it.
+
+    Raises:
+        LaunchError: a variable holds what it cannot; the sentence names it, not its value.
+    """
+    if str(ROOT) not in sys.path:
+        sys.path.insert(0, str(ROOT))
+    try:
+        from core.base.limits import read_limits, unknown_variables
+        from core.measures.prometheus import HOST_VARIABLE, PORT_VARIABLE, place_of, serve
+
+        read_limits(environ)
+        place = place_of(environ)
+        if place is not None:
+            serve(place)
+    except ValueError as problem:
+        raise LaunchError(f"{problem}.") from problem
+    strange = unknown_variables(environ, (HOST_VARIABLE, PORT_VARIABLE))
+    return tuple((UNKNOWN_NEAR if near else UNKNOWN).format(name=name, near=near) for name, near in strange)
 
 
 class PatientStream:
@@ -286,8 +318,18 @@ class PatientStream:
         return getattr(self._stream, name)
 
 
+def _masked(given: Any) -> Any:
+    """The arguments of a log's sentence, all but numbers replaced."""
+    if isinstance(given, Mapping):
+        return {name: _masked((value,))[0] for name, value in given.items()}
+    return tuple(value if isinstance(value, (int, float)) else MASK for value in given)
+
+
 def keep_values_out_of_logs() -> None:
-    """Log an exception by its type and place, without its text: the text may quote what a visitor typed."""
+    """Log no text that is not a program's own: not that of an exception, nor what a package puts into its sentences.
+
+    Either may quote what a visitor typed, or sent as the name of a host. Numbers stay.
+    """
     make_record = logging.getLogRecordFactory()
 
     def without_values(*args: object, **kwargs: object) -> logging.LogRecord:
@@ -297,6 +339,8 @@ def keep_values_out_of_logs() -> None:
             frames = "".join(traceback.format_tb(trace))
             record.exc_text = UNCAUGHT.format(kind=kind.__name__, frames=frames)
             record.exc_info = None
+        if record.args and not record.name.startswith(OURS):
+            record.args = _masked(record.args)
         return record
 
     logging.setLogRecordFactory(without_values)
@@ -307,15 +351,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Start Carry Lab.")
     parser.add_argument("--host", default="")
     parser.add_argument("--port", default=str(DEFAULT_PORT))
+    parser.add_argument("--plain", action="store_true", help="say on which port it runs, and nothing more")
     parser.add_argument("--dev", action="store_true", help="watch files, show details of errors")
     asked = parser.parse_args(arguments)
     host = host_from(asked.host, os.environ.get("HOST"))
     try:
         port = parse_port(asked.port.strip())
         check_free(host, port)
+        doubts = read_environment(os.environ)
     except LaunchError as problem:
         print(problem, file=sys.stderr)
         return 1
+    for doubt in doubts:
+        print(doubt, file=sys.stderr)
     options = [f"--server.address={host}", f"--server.port={port}"]
     if asked.dev:
         options += ["--server.fileWatcherType=auto", "--client.showErrorDetails=full", "--logger.level=info"]
@@ -324,10 +372,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stdout, sys.stderr = cast(TextIO, PatientStream(sys.stdout)), cast(TextIO, PatientStream(sys.stderr))
     # Streamlit finds .streamlit/config.toml by the working directory.
     os.chdir(ROOT)
-    threading.Thread(target=announce, args=(host, port), daemon=True).start()
+    threading.Thread(target=announce, args=(host, port), kwargs={"plain": asked.plain}, daemon=True).start()
 
+    from streamlit import net_util
     from streamlit.runtime.pages_manager import PagesManager
     from streamlit.web import cli
+
+    # Streamlit compares a foreign Origin with this machine's address on the internet, which it asks the internet for,
+    # each time anew, while everybody waits.
+    net_util.get_external_ip = lambda: None
 
     # Streamlit takes the folder `pages` for its old way of navigation until st.navigation has run once in the process:
     # the very first visitor, on a deep link, would be told "Page not found" over the right page.

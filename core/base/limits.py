@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 #: "max 100000", or microseconds of CPU time that a container may use in so many.
 _CPU_QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
+_PREFIX: Final = "CARRY_LAB_"
+#: Of an override: whatever counts it must hold it.
+_DIGITS: Final = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +25,12 @@ class Limit:
     value: int
     unit: str
     why: str
+    default: int | None = None  # what it would be, where the environment says something else
 
     @property
     def variable(self) -> str:
         """The environment variable that sets it."""
-        return f"CARRY_LAB_{self.name.upper()}"
+        return f"{_PREFIX}{self.name.upper()}"
 
 
 def _cores() -> int:
@@ -45,7 +50,7 @@ _TABLE = (
     Limit("elements", 262_144, "elements", "in any one array: init, xs, ys, the carry over time"),
     Limit("typed_numbers", 20_000, "numbers", "typed or pasted into one input"),
     Limit("typed_text", 1_000_000, "characters", "read from one paste before its numbers are counted"),
-    Limit("programs", 32, "programs", "compiled and kept; FACTS: unbounded, a process dies of its memory maps"),
+    Limit("programs", 32, "programs", "compiled and kept: without an end to them, a process dies of its memory maps"),
     Limit("gradient_programs", 24, "programs", "of derivatives, compiled at their exact length and kept beside those"),
     Limit("kept_cells", 32, "cells", "whose parameters are kept, 1.6 MB at most: building one takes as long as a run"),
     Limit("kept_seed", 1_000, "seeds", "from 0 on, whose cells may be kept; that of any other is made anew each time"),
@@ -83,6 +88,42 @@ _TABLE = (
     Limit("request_bytes", 4_194_304, "bytes", "of one request: `typed_text` characters, in UTF-8"),
     Limit("answer_bytes", 16_777_216, "bytes", "of one answer: what a browser can be sent, and JSON read in 0.2 s"),
     Limit("url_text", 8_192, "characters", "of state in a link"),
+    Limit("weights_bytes", 4_194_304, "bytes", "of a file of parameters: both cells of the widest layer are 3.2 MB"),
+    Limit("weights_header", 131_072, "bytes", "of its header: names, shapes and versions of some hundred arrays"),
+    Limit("weights_depth", 12, "levels", "of nested JSON in its header; ours has 6"),
+    Limit("weights_leaves", 512, "arrays", "in it: both cells have 24, and a control forward some more"),
+    Limit("report_least_runs", 30, "runs", "timed for a report: with fewer there is no 90th percentile to speak of"),
+    Limit("report_runs", 200, "runs", "timed for a report at most: a 99th percentile with two runs above it"),
+    Limit("report_warm_up", 3, "runs", "that a report does before it times any"),
+    Limit(
+        "report_latency", 2_000, "ms", "of timed runs in one report of a page: the rest of a worker's seconds compiles"
+    ),
+    Limit(
+        "report_latency_alone",
+        60_000,
+        "ms",
+        "of timed runs in a report from the command line, which nobody waits behind",
+    ),
+    Limit("report_scans", 4, "scans", "of one script that a report looks at, from the first on"),
+    Limit("report_keys", 256, "requests", "for keys that a report lists one by one"),
+    Limit("report_inputs", 256, "arrays", "that a report lists by shape, dtype and hash"),
+    Limit("report_values", 20_000, "numbers", "that a report writes out when it is asked for values"),
+    Limit("report_bytes", 4_194_304, "bytes", "of a report that is read back"),
+    Limit("baseline_numbers", 65_536, "numbers", "in one array of a baseline: it is a small set, kept in a repository"),
+    Limit("baseline_bytes", 2_097_152, "bytes", "of a baseline's file, and of one that is given to be compared with"),
+    Limit("baseline_header", 524_288, "bytes", "of its header: its settings, and each leaf by path with a hash"),
+    Limit("challenge_answers", 400, "runs", "of challenges of ours, kept for everybody: some kB each"),
+    Limit("tally_rooms", 64, "rooms", "in which answers of a class are counted, at the same time"),
+    Limit("tally_challenges", 200, "challenges", "counted in one room"),
+    Limit(
+        "tally_session", 60, "challenges", "for which one session is counted in a room: more than a class goes through"
+    ),
+    Limit("tally_votes", 2_000, "votes", "counted for one challenge in one room: far beyond any class"),
+    Limit("tally_seconds", 14_400, "s", "after which a room is gone: a long workshop"),
+    Limit("tally_quiet", 3_600, "s", "without a vote, after which a room may give way to a new one"),
+    Limit(
+        "tally_empty", 900, "s", "the same for a room that nobody has voted in: opened before a class, or by mistake"
+    ),
 )
 
 
@@ -97,11 +138,27 @@ def read_limits(environ: Mapping[str, str]) -> dict[str, Limit]:
         key = limit.variable
         if key in environ:
             text = environ[key].strip()
-            if not text.isdecimal() or int(text) == 0:
+            if not (text.isascii() and text.isdecimal() and text.strip("0")):
                 raise ValueError(f"{key} must be a positive whole number")
-            limit = Limit(limit.name, int(text), limit.unit, limit.why)
+            if len(text) > _DIGITS:
+                raise ValueError(f"{key} must be a positive whole number of at most {_DIGITS} digits")
+            limit = replace(limit, value=int(text), default=limit.value)
         out[limit.name] = limit
     return out
+
+
+def unknown_variables(environ: Mapping[str, str], known: Iterable[str] = ()) -> tuple[tuple[str, str], ...]:
+    """Variables that look like ours and are none, most likely misspelt: each with the nearest of ours, or "".
+
+    Args:
+        environ: the environment; its values are not looked at.
+        known: our variables beside those of the table.
+    """
+    ours = {limit.variable for limit in _TABLE} | set(known)
+    strange = sorted(name for name in environ if name.startswith(_PREFIX) and name not in ours)
+    endings = {name.removeprefix(_PREFIX): name for name in ours}
+    near = {name: difflib.get_close_matches(name.removeprefix(_PREFIX), endings, 1) for name in strange}
+    return tuple((name, endings[found[0]] if found else "") for name, found in near.items())
 
 
 LIMITS: Mapping[str, Limit] = read_limits(os.environ)

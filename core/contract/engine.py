@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from core.base.measures import Part, timed
 from core.base.outcome import Outcome, RawError, Report
 from core.base.violation import FieldEdit, Fix, Proof, Severity, TextEdit, Violation
 from core.contract.facts import Facts, ScanFacts, facts_of
@@ -167,6 +168,7 @@ def check(subject: Subject, bench: Bench | None = None, rules: Iterable[Rule] | 
     return examine(subject, bench, rules)[0]
 
 
+@timed(Part.CHECK)
 def examine(subject: Subject, bench: Bench | None = None, rules: Iterable[Rule] | None = None) -> tuple[Report, Facts]:
     """As `check`, with the facts it rests on: a page draws the run that was checked, it does not run it again."""
     chosen = tuple(all_rules() if rules is None else rules)

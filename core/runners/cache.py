@@ -24,6 +24,7 @@ import jax.monitoring
 from jax import tree_util
 
 from core.base.limits import LIMITS
+from core.base.measures import Part, timed
 
 #: JAX's own event around each compilation by the backend.
 _COMPILE_EVENT: Final = "/jax/core/compile/backend_compile_duration"
@@ -241,6 +242,7 @@ class Programs:
             return Stats(len(self._slots), self._hits, self._compiles, self._evictions)
 
 
+@timed(Part.COMPILE)
 def _compile(function: Callable[..., Any], args: tuple[Any, ...]) -> Compiled:
     """Compile ahead of time through a jit of its own, so that the program is freed with its last reference."""
     return jax.jit(lambda *a: function(*a)).lower(*args).compile()

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from core.base.measures import TIMES, Part, page_here
+
 
 class StopReason(enum.StrEnum):
     """Why there is no answer."""
@@ -62,12 +64,14 @@ class Ticket:
         session: whose it is.
         wish: its kind: a newer request of the same kind takes its place in the queue.
         frame: what the worker is sent.
+        page: on which it was asked for.
     """
 
     def __init__(self, desk: _Desk, session: str, wish: str, frame: bytes) -> None:
         self.session = session
         self.wish = wish
         self.frame = frame
+        self.page = page_here()
         self.asked = time.monotonic()
         self.tries = 0
         self._desk = desk
@@ -96,6 +100,9 @@ class Ticket:
         """Set the result, once (the pool's business)."""
         if not self._done.is_set():
             self._result = result
+            if isinstance(result, Done):
+                TIMES.observe(result.waited, page=self.page, stage=Part.QUEUED)
+                TIMES.observe(result.seconds, page=self.page, stage=Part.WORKER)
             self.frame = b""
             self._done.set()
 

@@ -20,6 +20,7 @@ from core.inputs.scan_fields import opening
 from core.runners.warmup import warm_up
 from core.steps.library import DEFAULT
 from pages.widgets.focus import keep_focus
+from pages.widgets.measured import failed_here
 
 NAME = "Carry Lab"
 CLAIM = "scan and cells, seen"
@@ -84,6 +85,7 @@ def calm(place: str) -> Iterator[None]:
         while frame is not None and frame.tb_next is not None:
             frame = frame.tb_next
         line = f"{frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}" if frame is not None else "?"
+        failed_here()
         _LOG.error("%s in %s at %s", type(error).__name__, place, line)
         st.error(fill(FAILED, kind=type(error).__name__))
 

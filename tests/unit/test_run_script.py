@@ -162,6 +162,26 @@ def test_a_logged_exception_keeps_its_place_and_loses_its_text() -> None:
     assert "Traceback" in told
 
 
+def test_what_a_package_puts_into_its_sentences_is_not_logged_but_numbers_and_our_own_are() -> None:
+    before, sink = logging.getLogRecordFactory(), io.StringIO()
+    handler = logging.StreamHandler(sink)
+    theirs, ours = logging.getLogger("streamlit.test_of_logs"), logging.getLogger("core.test_of_logs")
+    for log in (theirs, ours):
+        log.addHandler(handler)
+    try:
+        run.keep_values_out_of_logs()
+        theirs.warning("origin=%s, %d bytes, %r", "https://typed.example", 12, ValueError("typed"))
+        theirs.warning("named %(what)s", {"what": "typed"})
+        ours.error("%s in %s", "ValueError", "core/place.py")
+    finally:
+        logging.setLogRecordFactory(before)
+        for log in (theirs, ours):
+            log.removeHandler(handler)
+    assert sink.getvalue().splitlines() == [
+        "origin=…, 12 bytes, '…'", "named …", "ValueError in core/place.py",
+    ]  # fmt: skip
+
+
 def test_a_server_whose_output_nobody_reads_can_still_print() -> None:
     reading, writing = os.pipe()
     os.close(reading)
