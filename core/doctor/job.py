@@ -19,7 +19,7 @@ from core.base.text import fill
 from core.base.violation import Severity, Violation
 from core.contract.rule import all_rules
 from core.contract.script_record import TIME
-from core.doctor import parting_job
+from core.doctor import grade_job, parting_job
 from core.doctor.answer import LINK, Answer, LineShape, Request, ScanPanel, Wish
 from core.doctor.check import Checkup, Terms, examine, with_fixes
 from core.doctor.edits import makers
@@ -66,13 +66,18 @@ def handle(request: dict[str, Any]) -> dict[str, Any]:
     """Do what is asked.
 
     Args:
-        request: ``wish`` (see `Wish`) and ``text``; or one of `core.doctor.parting_job`.
+        request: ``wish`` (see `Wish`) and ``text``; or one of `core.doctor.parting_job` or `core.doctor.grade_job`.
 
     Raises:
         ValueError, KeyError: it is no request.
     """
     if request["wish"] == parting_job.WISH:
         return parting_job.handle(request)
+    if request["wish"] == grade_job.WISH:
+        given = prepared(str(request["text"]))
+        if len(given.script) > LIMITS["script_text"].value:
+            return grade_job.sent(to_wire(_too_long(given, Wish.CHECK)))
+        return grade_job.handle(request, _terms(), answer_of)
     return _DESK.handle(Request(Wish(request["wish"]), str(request["text"])))
 
 

@@ -86,6 +86,9 @@ def of_layer(computation: Layered) -> dict[str, Any]:
         "previous": None if trial.previous is None else _array(trial.previous),
         "slips": sorted(map(str, trial.slips)),
         "weights": {name: _plain(number) for name, number in trial.weights.items()},
+        "given": None
+        if trial.given is None
+        else [{path: _array(leaf) for path, leaf in cell.items()} for cell in trial.given],
     }
     learned = None if training is None else {name: _plain(getattr(training, name)) for name in _TRAINING}
     if training is not None and learned is not None:
@@ -198,6 +201,9 @@ def computation_of(of: Mapping[str, Any]) -> Scanned | Layered:
         previous=None if sent["previous"] is None else _values(sent["previous"]),
         slips=frozenset(Slip(name) for name in sent["slips"]),
         weights={name: _value(number) for name, number in sent["weights"].items()},
+        given=None
+        if sent["given"] is None
+        else tuple({path: _values(leaf) for path, leaf in cell.items()} for cell in sent["given"]),
     )
     training = None
     if learned is not None:

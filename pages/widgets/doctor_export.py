@@ -22,16 +22,18 @@ from core.doctor.prep import Kind
 from core.doctor.report import SCHEMA, plain, versions
 from core.export.document import Document
 from core.export.script_program import STEM, script_document
+from core.report.wanted import SCRIPT, Wanted
 from pages.widgets.doctor_check import Look
 from pages.widgets.doctor_shown import Shown
 from pages.widgets.doctor_state import DoctorState
 from pages.widgets.export_menu import Offer, program_offers, strip_menus
+from pages.widgets.page_exports import report_offer
 
 LINK_SAYS = "Whoever opens it gets this script; it is run only when they press Run."
 LINK_OURS = "It is one of ours: it runs as soon as it is opened."
 LINK_EMPTY = "There is nothing in the editor yet."
 JSON_FILE, ISSUE_FILE = "carry-lab.json", "carry-lab-issue.md"
-JSON_LABEL, ISSUE_LABEL = "Report (.json)", "Issue (.md)"
+JSON_LABEL, ISSUE_LABEL = "Checkup (.json)", "Issue (.md)"
 COPY_ISSUE = "Copy as issue"
 NO_ISSUE = "Run the script first: then it comes as an issue with shapes, verdict, proof, fix and versions."
 #: Pixels of the issue's text before it scrolls.
@@ -60,6 +62,7 @@ def menus(state: DoctorState, look: Look, now: Shown, slot: DeltaGenerator, befo
             "application/json",
             partial(_json, answer) if answer is not None and ready else None,
         ),
+        report_offer(PAGE, partial(Wanted, SCRIPT, text=look.text) if program is not None else None),
         Offer("issue", fill(ISSUE_LABEL), ISSUE_FILE, "text/markdown", (lambda: issue) if issue else None),
     )
     strip_menus(

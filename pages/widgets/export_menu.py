@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.base.text import fill
 from core.export.document import Document, script
 from core.export.notebook import notebook
+from pages.widgets.chart_config import picture_format
 from pages.widgets.copy_link import copy_link
 
 EXPORT_LABEL = "Export"
@@ -23,7 +24,7 @@ NOTEBOOK_SAYS = "The same program in cells, with words between them."
 SCRIPT_TYPE, NOTEBOOK_TYPE = "text/x-python", "application/x-ipynb+json"
 CSV_LABEL, NPZ_LABEL = "Numbers (.csv)", "Numbers (.npz)"
 CSV_TYPE, NPZ_TYPE = "text/csv", "application/octet-stream"
-PICTURES = "A picture: the camera at the top right of each chart."
+PICTURES = "The camera at the top right of a chart saves its picture."
 NOTHING = "An input cannot be used as it stands, so there is no program of it."
 
 
@@ -46,6 +47,19 @@ class Offer:
     mime: str
     make: Callable[[], str | bytes] | None
     says: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something in the menu that is no file by itself: it draws its own button.
+
+    Attributes:
+        draw: called where it stands.
+        make: None where there is nothing to be had now.
+    """
+
+    draw: Callable[[], None]
+    make: Callable[[], object] | None
 
 
 def program_offers(stem: str, make: Callable[[], Document | None] | None) -> tuple[Offer, Offer]:
@@ -80,7 +94,7 @@ def number_offers(
 def strip_menus(
     slot: DeltaGenerator,
     page: str,
-    offers: Sequence[Offer],
+    offers: Sequence[Offer | Item],
     *,
     before: Callable[[], None] | None = None,
     below: Callable[[], None] | None = None,
@@ -93,7 +107,7 @@ def strip_menus(
     Args:
         slot: the second of `verdict.verdict_slots`.
         page: prefix of the keys: ``<page>_strip_menus``, ``<page>_copy_link``, ``<page>_export``.
-        offers: the files.
+        offers: the files, and what else draws itself.
         before: draws what else stands in the row, before the two.
         below: draws what else stands in the menu, below the files.
         link_says: see `copy_link`.
@@ -112,10 +126,14 @@ def strip_menus(
         copy_link(key=f"{page}_copy_link", says=link_says, problem=link_problem)
         with st.popover(fill(EXPORT_LABEL), icon=":material/download:", key=f"{page}_export"):
             for offer in offers:
-                _button(page, offer)
+                if isinstance(offer, Item):
+                    offer.draw()
+                else:
+                    _button(page, offer)
             if below is None and not any(offer.make for offer in offers):
                 st.caption(fill(NOTHING))
             elif pictures:
+                picture_format()
                 st.caption(fill(PICTURES))
             if below is not None:
                 below()
