@@ -45,12 +45,14 @@ class Terms:
     """How scripts are run: by what, and how much they may print and compute (None: as much as they like).
 
     `again`: to be called before a script that was stopped is checked by its types, which takes time of its own.
+    `proofs`: whether the numbers that prove a fault are measured.
     """
 
     prepare: Prepare = trusted
     output: int | None = None
     budget: int | None = None
     again: Callable[[], None] | None = None
+    proofs: bool = True
 
 
 PLAIN = Terms()
@@ -127,7 +129,7 @@ def examine(text: str, terms: Terms = PLAIN, *, abstract: bool = False) -> Check
         raw = _unread(error, given)
         return Checkup(given, Report(Ended.ERROR, (), raw), terms, unread=raw)
     try:
-        outcome = run_once(source, terms, {}, abstract=abstract)
+        outcome = run_once(source, terms, {}, abstract=abstract, proofs=terms.proofs)
     except SyntaxError as error:  # what parses need not compile: a `return` outside a function
         raw = _unread(error, given, parsed=True)
         return Checkup(given, Report(Ended.ERROR, (), raw), terms, unread=raw)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import io
 import keyword
+import re
 import tokenize
 
 import streamlit as st
@@ -14,9 +15,22 @@ from core.plots.player_code import code_roles
 _LETTER = {"carry": "c", "x": "x", "y": "y"}
 
 
-def step_code(source: str) -> None:
-    """A step's source; the names of its carry, x and y in the colours of the diagram."""
-    st.html(f'<pre class="cl-code-block"><code>{_coloured(source)}</code></pre>')
+def step_code(source: str, *, numbered: bool = False) -> None:
+    """A step's source; the names of its carry, x and y in the colours of the diagram. `numbered`: with line numbers."""
+    code, css = _coloured(source), ""
+    if numbered:
+        code, css = _numbered(code), " cl-numbered"
+    st.html(f'<pre class="cl-code-block{css}"><code>{code}</code></pre>')
+
+
+def _numbered(code: str) -> str:
+    """A span for each line, which the style sheet numbers: numbers are no text, and are not copied with it."""
+    out, tag = [], ""
+    for line in code.split("\n"):
+        whole = tag + line
+        tag = (re.findall(r"<span[^>]*>|</span>", whole) or [""])[-1].removeprefix("</span>")
+        out.append(f'<span class="cl-line">{whole}{"</span>" if tag else ""}</span>')
+    return "".join(out)
 
 
 def _coloured(source: str) -> str:
