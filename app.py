@@ -8,6 +8,9 @@ import streamlit as st
 
 from pages.widgets.classroom import class_panel, class_style, enter_class
 from pages.widgets.frame import NAME, page_style, sidebar_name, warmed
+from pages.widgets.lesson_progress import enter_lesson
+from pages.widgets.lesson_rail import lesson_rail, rail_slot
+from pages.widgets.measured import measured
 from pages.widgets.state import enter_page
 
 #: Navigation: group -> (script, title, URL path; "" is the root).
@@ -18,10 +21,15 @@ PAGES = {
         ("pages/views/sequence.py", "Sequence", "sequence"),
         ("pages/views/gradients.py", "Gradients", "gradients"),
     ),
+    "Learn": (
+        ("pages/views/lessons.py", "Lessons", "lessons"),
+        ("pages/views/challenges.py", "Challenges", "challenges"),
+    ),
     "Fix": (
         ("pages/views/doctor.py", "Doctor", "doctor"),
         ("pages/views/catalogue.py", "Catalogue", "catalogue"),
     ),
+    "Server": (("pages/views/status.py", "Status", "status"),),
 }
 
 #: In pixels.
@@ -38,7 +46,11 @@ page_style()
 sidebar_name()
 warmed()
 enter_class()
+enter_lesson(page.url_path)
 class_style()
 enter_page(page.url_path)
-page.run()
-class_panel()
+rail = rail_slot(page.url_path)
+with measured(page.url_path):
+    page.run()
+lesson_rail(rail, page.url_path)
+class_panel(page.url_path)

@@ -33,6 +33,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "lstm_input_panel": "Input x",
         "lstm_code_panel": "In code",
         "lstm_break": "Break it",
+        "lstm_weights_panel": "Weights",
     },
     "sequence": {
         "sequence_card_cell": "Cell",
@@ -45,6 +46,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "sequence_plot_card": "Grid and plot",
         "sequence_equations": "Equations",
         "sequence_checks_card": "Checks",
+        "sequence_weights_panel": "Weights",
         "sequence_parting": "Where paths part",
     },
     "gradients": {
@@ -68,6 +70,22 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "doctor_plot": "Carry over time",
         "doctor_result": "Result",
     },
+    "challenges": {
+        "challenges_choice": "Set and seed",
+        "challenges_progress": "Your progress",
+        "challenges_class": "For a class",
+        "challenges_class_answers": "How the class answered, all challenges",
+        "challenges_hints": "Hints and “Show the answer”",
+        "challenges_give_up": "Show the answer",
+        "challenges_another": "Another like this",
+        "challenges_see": "Open in Doctor, catalogue",
+        "challenges_answers": "How the class answered",
+    },
+    "lessons": {
+        "lessons_list": "List of lessons",
+        "lessons_steps": "Steps",
+        "lessons_documents": "Documentation",
+    },
     "catalogue": {"catalogue_search": "Search", "catalogue_doctor": "Open in Doctor"},
 }
 #: What has another key than its field.
@@ -81,12 +99,23 @@ _DRAWN_AS: Final[Mapping[str, tuple[str, ...]]] = {
 _NO_CONTROL: Final = frozenset(
     {
         *(f"lstm_break_{name}" for name in ("cell", "init", "carry", "input")),
+        "lstm_weights",
+        "sequence_weights",
         "sequence_slip",
         "sequence_lengths_typed",
         "sequence_mask_typed",
         "catalogue_code",
+        "challenges_challenge",
+        "lessons_number",
     }
 )
+#: What can be hidden and locked, beside a page's own, while a lesson is open on it.
+LESSON_PANELS: Final[Mapping[str, str]] = {
+    "lesson_rail": "The lesson (whole panel)",
+    "lesson_set_up": "The lesson: Set it up",
+    "lesson_hint": "The lesson: Hint",
+}
+LESSON_LOCKS: Final[Mapping[str, str]] = {"lesson_rail": "The lesson: stay on this step"}
 #: The way out of presentation mode: no link may hide it.
 KEPT: Final = "class_"
 

@@ -24,6 +24,8 @@ def enlarged(figure: Mapping[str, Any], by: float) -> dict[str, Any]:
     for name, axis in layout.items():
         if name.startswith(("xaxis", "yaxis")):
             axis["tickfont"] = {**size, **axis.get("tickfont", {})}
+            if axis.get("exponentformat") == "power":
+                axis["exponentformat"] = "e"  # 1e−6 is as large as its label; the raised −6 of a power is not
     legend = layout.get("legend", {})
     layout["legend"] = {**legend, "font": {**size, **legend.get("font", {})}}
     return {**figure, "data": [_with_bar(trace, size, by) for trace in figure["data"]], "layout": layout}

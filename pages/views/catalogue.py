@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.base.text import fill
 from core.catalogue.entries import Entry, entries, entry_of
-from core.catalogue.fields import FIELDS, PAGE
+from core.catalogue.fields import FIELDS, PAGE, link_fields
 from core.inputs.fields import REFUSED, shorten
 from pages.widgets.cards import link_refusals
 from pages.widgets.catalogue_entry import entry_page, jax_words
@@ -30,7 +30,7 @@ def strip_of(entry: Entry | None) -> Verdict:
 def page() -> None:
     """A code, or all of them."""
     strip = verdict_slot()
-    state = PageState(PAGE, lambda _: FIELDS)
+    state = PageState(PAGE, lambda _: FIELDS, link_table=link_fields)
     code = str(state.begin()["code"])
     entry = entry_of(code)
     verdict_strip(strip, strip_of(entry))

@@ -6,6 +6,7 @@ from functools import partial
 
 import streamlit as st
 
+from core.base.outcome import Outcome, Report
 from core.base.text import fill
 from core.base.violation import FieldEdit
 from core.doctor.parting_job import of_scan
@@ -15,6 +16,7 @@ from core.inputs.gradient_page import GradientLook, program_of
 from core.inputs.gradient_scan import code_changes, scan_values
 from pages.widgets import gradient_scan as scan
 from pages.widgets import gradient_training as training
+from pages.widgets.baseline_panel import baseline_panel
 from pages.widgets.cards import link_refusals, undo_line, violation_cards
 from pages.widgets.export_menu import strip_menus
 from pages.widgets.frame import calm, section
@@ -31,6 +33,7 @@ from pages.widgets.gradient_cells import (
 from pages.widgets.gradient_controls import cell_controls, code_panel, sliders, view_choice
 from pages.widgets.gradient_state import Shown, gradient_style, hide_undrawn, known, marks_of, shown
 from pages.widgets.gradient_verdict import verdict_of
+from pages.widgets.lesson_facts import tell_report
 from pages.widgets.page_exports import gradient_offers
 from pages.widgets.parting_panel import parting_of_layer, parting_of_training, parting_panel
 from pages.widgets.state import PageState
@@ -69,6 +72,7 @@ def page() -> None:
         if now.good is not None:
             with st.container(key="gradients_stale" if now.stale else "gradients_shown", gap="xsmall"):
                 _result(state, inputs, now.good)
+        baseline_panel(PAGE, dict(state.values), ready=now.look.ran)
     verdict_strip(slot, verdict_of(now))
 
 
@@ -90,6 +94,7 @@ def _above(state: PageState, inputs: GradientInputs, now: Shown) -> None:
     if inputs.of == CELLS:
         try_row(state)
         sliders(state, marks_of(now.look))
+        tell_report(state, now.look.report or (Report(Outcome.OK) if now.look.cells is not None else None))
         return
     if inputs.of == PRESET:
         scan.break_row(state)

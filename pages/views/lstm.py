@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -14,6 +14,7 @@ from core.inputs.cell_fields import FIELDS, PAGE
 from core.inputs.cell_inputs import CellInputs
 from core.inputs.cell_page import CellLook, look_at
 from core.inputs.cell_source import source_changes
+from pages.widgets.baseline_panel import baseline_panel
 from pages.widgets.cards import Mark, field_marks, link_refusals, violation_cards
 from pages.widgets.cell_breaks import break_row, says
 from pages.widgets.cell_controls import cell_controls
@@ -24,6 +25,8 @@ from pages.widgets.frame import calm
 from pages.widgets.page_exports import cell_offers
 from pages.widgets.state import PageState
 from pages.widgets.verdict import State, Verdict, verdict_slots, verdict_strip
+from pages.widgets.weights_panel import weights_panel
+from pages.widgets.weights_state import file_for, weights_marks
 
 LSTM_INTRO = (
     "A cell takes a carry and an input and gives a new carry and an output. An LSTM's carry is the pair (c, h): "
@@ -43,7 +46,8 @@ def page() -> None:
     """Read, look, draw."""
     slot, menus = verdict_slots()
     state = PageState(PAGE, lambda _: FIELDS)
-    inputs = CellInputs.of(state.begin())
+    values = state.begin()
+    inputs = CellInputs.of(values, file_for(PAGE, values))
     if not _known(inputs):
         verdict_strip(slot, Verdict(State.RUNNING))
     started = time.perf_counter()
@@ -61,6 +65,7 @@ def page() -> None:
         cell_controls(state, inputs, _marks(look), look.program)
     with right.container(key=f"{PAGE}_output"), calm(f"{PAGE}:result"):
         _result(state, inputs, look, shown)
+        baseline_panel(PAGE, inputs.values, file=inputs.file, ready=look.step is not None)
 
 
 _LAST, _GOOD = f"{PAGE}:last", f"{PAGE}:good"
@@ -89,11 +94,12 @@ def _marks(look: CellLook) -> dict[str, list[Mark]]:
     marks = field_marks(look.report)
     for problem in look.problems:
         marks.setdefault(f"{PAGE}_{problem.field}", []).append(Mark(Severity.ERROR, problem.text))
+    marks.setdefault(f"{PAGE}_seed", []).extend(weights_marks(look.inputs))
     return marks
 
 
 def _code_changes(inputs: CellInputs, edit: FieldEdit) -> tuple[tuple[str, str], ...]:
-    return source_changes(inputs, CellInputs.of({**asdict(inputs), **edit.values}))
+    return source_changes(inputs, CellInputs.of({**inputs.values, **edit.values}, inputs.file))
 
 
 def _result(state: PageState, inputs: CellInputs, look: CellLook, shown: CellLook | None) -> None:
@@ -112,6 +118,7 @@ def _result(state: PageState, inputs: CellInputs, look: CellLook, shown: CellLoo
         with columns[1]:
             shape_table(shown.step)
         number_table(shown.step, int(state.values["example"]))
+    weights_panel(state, inputs, ready=look.step is not None)
 
 
 page()

@@ -6,6 +6,7 @@ from core.base.text import fill
 from core.doctor.parting_job import of_scan
 from core.inputs.scan_fields import PAGE
 from core.plots.scan_view import player_data, summary
+from pages.widgets.baseline_panel import baseline_panel
 from pages.widgets.break_row import break_row
 from pages.widgets.cards import link_refusals, undo_line, violation_cards
 from pages.widgets.controls import Controls
@@ -101,6 +102,7 @@ def page() -> None:
             draw_cards(now, state)
         if now.good.built.call is not None:
             draw_tables(now)
+        baseline_panel(PAGE, dict(state.values), ready=result is not None)
     if result is not None:
         verdict_strip(strip, verdict_of(now, words, loop_words(now.checked)))
 

@@ -16,6 +16,7 @@ from core.inputs.sequence_follow import follow
 from core.inputs.sequence_inputs import SequenceInputs
 from core.inputs.sequence_page import SequenceLook, look_at
 from core.inputs.sequence_source import source_changes
+from pages.widgets.baseline_panel import baseline_panel
 from pages.widgets.cards import Mark, field_marks, link_refusals, violation_cards
 from pages.widgets.export_menu import strip_menus
 from pages.widgets.frame import calm, section
@@ -29,6 +30,8 @@ from pages.widgets.sequence_result import drawn_layer, equation_card, keep_in_ra
 from pages.widgets.sequence_verdict import says, sequence_verdict
 from pages.widgets.state import PageState
 from pages.widgets.verdict import State, Verdict, verdict_slots, verdict_strip
+from pages.widgets.weights_panel import weights_panel
+from pages.widgets.weights_state import file_for, weights_marks
 
 INTRO = (
     "A layer runs one cell over every example of a batch, step by step, and hands its carry along. Examples differ in "
@@ -43,7 +46,8 @@ def page() -> None:
     """Read, look, draw."""
     slot, menus = verdict_slots()
     state = PageState(PAGE, sequence_fields, link_table=sequence_link_fields, follow=follow)
-    inputs = SequenceInputs.of(state.begin())
+    values = state.begin()
+    inputs = SequenceInputs.of(values, file_for(PAGE, values))
     if not _known(inputs):
         verdict_strip(slot, Verdict(State.RUNNING))
     look = _look(inputs)
@@ -60,6 +64,7 @@ def page() -> None:
         SequenceControls(state, inputs, _marks(look, second)).draw()
     with right.container(key=f"{PAGE}_output"), calm(f"{PAGE}:result"):
         _result(state, inputs, look, shown, second)
+        baseline_panel(PAGE, inputs.values, file=inputs.file, ready=look.result is not None)
 
 
 def _known(inputs: SequenceInputs) -> bool:
@@ -92,11 +97,12 @@ def _marks(look: SequenceLook, second: Comparison | None) -> dict[str, list[Mark
     marks = field_marks(look.report)
     for problem in (*look.problems, *(() if second is None else second.problems)):
         marks.setdefault(f"{PAGE}_{problem.field}", []).append(Mark(Severity.ERROR, problem.text))
+    marks.setdefault(f"{PAGE}_seed", []).extend(weights_marks(look.inputs))
     return marks
 
 
 def _code_changes(inputs: SequenceInputs, edit: FieldEdit) -> tuple[tuple[str, str], ...]:
-    return source_changes(inputs, SequenceInputs.of({**inputs.values, **edit.values}))
+    return source_changes(inputs, SequenceInputs.of({**inputs.values, **edit.values}, inputs.file))
 
 
 def _result(
@@ -124,6 +130,7 @@ def _result(
     compare_panel(state, second)
     if shown is not None and shown.result is not None:
         late_panels(state, shown)
+    weights_panel(state, inputs, ready=look.result is not None)
     code_panel(state, inputs, look, shown)
     if shown is not None and shown.trial is not None and shown.result is not None:
         section(fill(PARTING), hint=fill(PARTING_HINT))

@@ -22,6 +22,7 @@ from core.base.places import Field, Place, Span
 from core.base.text import fill
 from core.base.violation import FieldEdit, Fix, Proof, Severity, Violation
 from core.contract.rule import Rule, all_rules
+from pages.widgets.lesson_facts import tell_report
 from pages.widgets.state import PageState
 
 ICON = {Severity.ERROR: "✗", Severity.WARNING: "⚠", Severity.LIMIT: "⊘", Severity.NOTE: "ℹ"}
@@ -79,6 +80,7 @@ def violation_cards(
     waiting: str = "",
     raw_title: str = "",
     primary: bool = True,
+    tell: bool = True,
 ) -> None:
     """All cards of a report, in the container with key ``violations``, with the line that undoes the last fix.
 
@@ -91,7 +93,10 @@ def violation_cards(
         waiting: what stands where a fault's fixes would, while they are being tried; "" for nothing.
         raw_title: over an exception that no rule explains, in the page's own words.
         primary: whether "Apply all" may be the page's one primary button.
+        tell: whether a lesson hears of this report; a page that knows better tells it itself.
     """
+    if tell:
+        tell_report(state, report)
     with st.container(key="violations"):
         if undo:
             undo_line(state)

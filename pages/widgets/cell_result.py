@@ -136,7 +136,7 @@ def check_table(step: CellStep) -> None:
         f'<td class="cl-mono" style="{WRAP}" colspan="2">{step.numpy.tolerance.text}</td></tr>'
     )
     with st.container(border=True):
-        head = f"<thead><tr><th></th><th>{fill(DIFFERENCE)}</th><th></th></tr></thead>"
+        head = f"<thead><tr><td></td><th>{fill(DIFFERENCE)}</th><td></td></tr></thead>"
         st.html(f'<table class="cl-table">{head}<tbody>{body}{note}</tbody></table>')
 
 
@@ -159,7 +159,7 @@ def _sign(agrees: bool | None) -> str:
 def shape_table(step: CellStep) -> None:
     """Every array with its type and its axes by letter."""
     section(fill(SHAPES))
-    head = "".join(f"<th>{fill(word) if word else ''}</th>" for word in COLUMNS)
+    head = "".join(f'<th scope="col">{fill(word)}</th>' if word else "<td></td>" for word in COLUMNS)
     body = "".join(
         f'<tr><th scope="row" class="cl-role-{row.role}">{fill(row.word)}</th>'
         f'<td class="cl-mono" style="white-space: normal">{row.path.replace(".", ".<wbr>")}</td>'

@@ -14,15 +14,25 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from core.base.text import fill
-from core.inputs.class_panels import controls, drawn_as, hideable
+from core.inputs.class_panels import LESSON_LOCKS, LESSON_PANELS, controls, drawn_as, hideable
 from core.inputs.classroom import NAMES, Classroom
 from core.inputs.fields import InputField
+from core.lessons.lesson import LessonStep
+from core.lessons.loader import lesson_of, lessons
+from core.lessons.pages import PAGES
 from core.plots.projector import enlarged
 
 PANEL = "For a class"
-PANEL_HELP = "A link that opens this page as it is, with controls hidden or locked, or large enough for a projector."
+PANEL_HELP = (
+    "A link for everybody: this page as it is, or a lesson, with controls hidden or locked, or large for a projector."
+)
 HIDE_LABEL, LOCK_LABEL = "Hide these panels and controls", "Lock these controls"
 PRESENT_LABEL = "Presentation mode: large, nothing but the page"
+LESSON_LABEL, LESSON_NONE = "Open a lesson", "none: this page as it is"
+LESSON_HELP = "The link opens the step’s own page, set up as the step begins."
+LESSON_TITLE = "{number} · {title}"
+STEP_LABEL = "Step"
+AS_IT_IS = "Begin with this page as it stands now"
 LINK_LABEL = "The link"
 LEAVE = "Leave presentation mode"
 #: Code and numbers are 0.8 rem (12.8 px) at the least; on a projector they must be 20 px.
@@ -31,6 +41,27 @@ ZOOM = 1.7
 #: How what is locked is marked, beside being disabled.
 LOCK_MARK = 'content: "🔒"; position: absolute; right: 0; top: 0; font-size: 0.75rem;'
 _SETTINGS, _HIDEABLE, _LOCKABLE = "class:settings", "class:hideable", "class:lockable"
+_FOLLOWED = "class:lesson_followed"
+#: The page at the root has no path.
+ROOT = "scan"
+#: The rail of a lesson on a projector: its head stands beside the task, the question below it, and its buttons are low.
+_RAIL = (
+    ".stApp .st-key-lesson_rail { padding: 0.3rem 0.6rem !important; margin-top: 0; }",
+    ".stApp .st-key-lesson_text { display: grid; grid-template-columns: auto 1fr; align-items: center; gap: 0.1rem 0.8rem !important; }",
+    ".stApp .st-key-lesson_text > * { width: auto; min-width: 0; }",
+    ".stApp .st-key-lesson_text > :has(.cl-lesson-head) { grid-row: 1 / span 2; }",
+    ".stApp .st-key-lesson_text > :not(:has(.cl-lesson-head)) { grid-column: 2; }",
+    ".stApp .cl-lesson-head { width: 6.3rem; gap: 0.1rem 0.5rem; font-size: 0.75rem; line-height: 1.25; }",
+    ".stApp .cl-lesson-head .cl-dots { order: 1; } .stApp .cl-lesson-head [role=status] { order: 2; }",
+    ".stApp .cl-lesson-long { display: none; }",
+    ".stApp .st-key-lesson_text p { font-size: 0.85rem; line-height: 1.3; }",
+    ".stApp .st-key-lesson_rail button { min-height: 1.7rem; padding: 0.05rem 0.5rem; }",
+    ".stApp .st-key-lesson_buttons { gap: 0.3rem !important; } .stApp .st-key-lesson_rail button p { font-size: 0.8rem; }",
+    # On a phone link and export lie on the header, which is not there.
+    ".stApp .st-key-verdict > :has([class*=_strip_menus]) { position: static; }",
+    "@media (max-width: 640px) { .stApp .st-key-lesson_text { grid-template-columns: 1fr; }"
+    " .stApp .cl-lesson-head { width: auto; } .stApp .st-key-lesson_text > :nth-child(n) { grid-column: 1; grid-row: auto; } }",
+)
 _HEADING = ".stElementContainer:has(h2.cl-section)"
 
 
@@ -85,6 +116,7 @@ def class_style() -> None:
             f" {{ width: {100 / ZOOM:.4f}% !important; }}"
             ".stApp [data-testid=stDataFrame] { overflow: visible !important; }"
         )
+        rules += _RAIL
     if rules:
         st.html(f"<style>{' '.join(rules)}</style>")
 
@@ -94,41 +126,89 @@ def presented(figure: Mapping[str, Any]) -> Mapping[str, Any]:
     return enlarged(figure, ZOOM) if classroom().present else figure
 
 
-def class_panel() -> None:
+def class_panel(url_path: str) -> None:
     """Where such a link is made; in presentation mode only the way out of it. Drawn by the frame after the page."""
     if classroom().present:
         st.button(fill(LEAVE), key="class_leave", on_click=_set, args=(False,), type="tertiary")
         return
-    hideable_now: Mapping[str, str] = st.session_state.get(_HIDEABLE, {})
-    lockable: Mapping[str, str] = st.session_state.get(_LOCKABLE, {})
+    here = url_path or ROOT
+    chosen = _chosen_lesson()
+    step = None if chosen is None else _step(*chosen)
+    hide_from, lock_from = _offered(here, step)
     for key, known, now in (
-        ("class_hide", hideable_now, classroom().hide),
-        ("class_lock", lockable, classroom().lock),
+        ("class_hide", hide_from, classroom().hide),
+        ("class_lock", lock_from, classroom().lock),
     ):
         # What was chosen on another page, or for another preset, is nothing that can be chosen here.
         st.session_state[key] = [one for one in st.session_state.get(key, now) if one in known]
     with st.sidebar, st.popover(fill(PANEL), key="class_panel"):
         st.caption(fill(PANEL_HELP))
-        hide = st.multiselect(
-            fill(HIDE_LABEL), list(hideable_now), format_func=hideable_now.__getitem__, key="class_hide"
-        )
-        lock = st.multiselect(fill(LOCK_LABEL), list(lockable), format_func=lockable.__getitem__, key="class_lock")
+        _lesson_choice(chosen)
+        as_it_is = step is not None and step.opening.page == here and st.toggle(fill(AS_IT_IS), key="class_as_it_is")
+        hide = st.multiselect(fill(HIDE_LABEL), list(hide_from), format_func=hide_from.__getitem__, key="class_hide")
+        lock = st.multiselect(fill(LOCK_LABEL), list(lock_from), format_func=lock_from.__getitem__, key="class_lock")
         present = st.toggle(fill(PRESENT_LABEL), key="class_present")
         st.caption(fill(LINK_LABEL))
-        st.code(
-            _link(replace(Classroom(), hide=tuple(hide), lock=tuple(lock), present=present, lesson=classroom().lesson)),
-            language=None,
-            wrap_lines=True,
-        )
+        settings = Classroom(tuple(hide), tuple(lock), present, chosen)
+        page = None if step is None or as_it_is else step.opening.page
+        st.code(_link(settings, url_path, page), language=None, wrap_lines=True)
 
 
-def _link(settings: Classroom) -> str:
-    """This page's address with these settings."""
-    parts = urlsplit(str(st.context.url or ""))
-    query = {name: value for name, value in st.query_params.items() if name not in NAMES}
-    return urlunsplit(
-        (parts.scheme, parts.netloc, parts.path, urlencode({**query, **settings.params}, safe=",:/[]"), "")
+def _chosen_lesson() -> tuple[int, int] | None:
+    """The lesson and step of the link: those that are open, until the teacher chooses others."""
+    now = classroom().lesson
+    if "class_lesson" not in st.session_state or st.session_state.get(_FOLLOWED) != now:
+        st.session_state["class_lesson"], st.session_state["class_step"] = now or (0, 1)
+        st.session_state[_FOLLOWED] = now
+    number = st.session_state["class_lesson"]
+    lesson = lesson_of(number)
+    if lesson is None:
+        return None
+    at = st.session_state.get("class_step", 1)
+    st.session_state["class_step"] = at if at <= len(lesson.steps) else 1
+    return number, st.session_state["class_step"]
+
+
+def _lesson_choice(chosen: tuple[int, int] | None) -> None:
+    titles = {0: fill(LESSON_NONE)} | {
+        one.number: fill(LESSON_TITLE, number=one.number, title=one.title) for one in lessons()
+    }
+    st.selectbox(
+        fill(LESSON_LABEL), list(titles), format_func=titles.__getitem__, key="class_lesson", help=fill(LESSON_HELP)
     )
+    lesson = None if chosen is None else lesson_of(chosen[0])
+    if lesson is not None:
+        steps = {at: fill(LESSON_TITLE, number=at, title=step.title) for at, step in enumerate(lesson.steps, 1)}
+        st.selectbox(fill(STEP_LABEL), list(steps), format_func=steps.__getitem__, key="class_step")
+
+
+def _step(number: int, at: int) -> LessonStep | None:
+    lesson = lesson_of(number)
+    return lesson.steps[at - 1] if lesson is not None and at <= len(lesson.steps) else None
+
+
+def _offered(here: str, step: LessonStep | None) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """What can be hidden, and what can be locked, on the page that the link opens."""
+    hide: Mapping[str, str] = st.session_state.get(_HIDEABLE, {})
+    lock: Mapping[str, str] = st.session_state.get(_LOCKABLE, {})
+    if step is None:
+        return hide, lock
+    if step.opening.page != here:
+        fields = PAGES[step.opening.page].table(step.opening.params).fields
+        hide, lock = hideable(step.opening.page, fields), controls(step.opening.page, fields)
+    return {**LESSON_PANELS, **hide}, {**LESSON_LOCKS, **lock}
+
+
+def _link(settings: Classroom, url_path: str, page: str | None = None) -> str:
+    """An address with these settings: this page's as it stands, or `page` alone, which the lesson sets up."""
+    parts = urlsplit(str(st.context.url or ""))
+    if page is None:
+        path, query = parts.path, {name: value for name, value in st.query_params.items() if name not in NAMES}
+    else:
+        # The app may stand below a path of its own.
+        below = parts.path.removesuffix(f"/{url_path}") if url_path else parts.path
+        path, query = f"{below.rstrip('/')}/{'' if page == ROOT else page}", {}
+    return urlunsplit((parts.scheme, parts.netloc, path, urlencode({**query, **settings.params}, safe=",:/[]"), ""))
 
 
 def _set(present: bool) -> None:

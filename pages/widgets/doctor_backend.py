@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import streamlit as st
 
 from core.doctor.answer import Answer
+from core.sandbox.pool_ticket import PoolStatus
+from pages.widgets.measured import watch_pool
 
 
 class Ticket(Protocol):
@@ -45,15 +47,24 @@ class Backend(Protocol):
     def release(self, session: str) -> None:
         """The session is over: its worker goes."""
 
+    def status(self) -> PoolStatus:
+        """How the workers are."""
+
     def close(self) -> None:
         """Stop all workers."""
+
+
+#: What answers in a worker: scripts, and the reports of every page.
+HANDLER = "core.report.worker"
 
 
 def start() -> Backend:
     """The pool that this process has."""
     from core.sandbox.pool import Pool
 
-    return Pool()
+    pool = Pool(HANDLER)
+    watch_pool(pool.status)
+    return pool
 
 
 @st.cache_resource(show_spinner=False, on_release=lambda pool: pool.close())

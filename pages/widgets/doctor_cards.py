@@ -17,6 +17,7 @@ from pages.widgets.doctor_check import Look
 from pages.widgets.doctor_shown import Shown, changed_lines
 from pages.widgets.doctor_state import DoctorState
 from pages.widgets.frame import section
+from pages.widgets.lesson_facts import tell_report
 
 FIXES_COMING = "Fixes are being tried: each is applied and the whole check run again before it is shown."
 FIXES_BROKEN_OFF = "There was no time to try its fixes; Run tries again."
@@ -48,6 +49,10 @@ def cards(state: DoctorState, look: Look, now: Shown) -> None:
     answer = look.answer
     matched = answer is not None and answer.kind is Kind.ERROR and answer.matched is not None
     report = None if matched else now.report
+    # What only shapes were looked at of is not mended yet: it was not run.
+    checked = report is not None and not now.stale and answer is not None
+    ran = checked and answer is not None and (bool(report and report.broken) or answer.wish is not Wish.SHAPES)
+    tell_report(state, report if ran else None)
     with st.container(key="doctor_cards_stale" if now.stale else "doctor_cards"):
         violation_cards(
             report,
@@ -58,6 +63,7 @@ def cards(state: DoctorState, look: Look, now: Shown) -> None:
             waiting=_waiting(look),
             raw_title=_raw_title(answer),
             primary=False,
+            tell=False,
         )
 
 

@@ -44,6 +44,12 @@ class Script:
     composed: Composed | None = None
 
 
+def ask_to_run(script: str) -> None:
+    """Before the page runs: a script of ours that it is about to open is to be run at once; "" is none."""
+    if script:
+        st.session_state[_ASKED] = script
+
+
 class DoctorState(PageState):
     """Text edits are edits of fields: a fix, an example, a file and a stand-in all go in, and come back out, the same way."""
 

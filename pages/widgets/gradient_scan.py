@@ -28,7 +28,7 @@ from pages.widgets.gradient_cells import tolerance_text
 from pages.widgets.gradient_controls import label_of
 from pages.widgets.gradient_tiles import ROLE, headline_html, tile
 from pages.widgets.state import PageState
-from pages.widgets.tables import role_html, table_html
+from pages.widgets.tables import role_html, table_html, value_html
 
 SCAN, OF, XS = "Scan", "Gradient of the sum of", "xs"
 UNGUARDED = "✗ {title} ({code})"
@@ -191,17 +191,12 @@ def leaves_panel(view: ScanView) -> None:
                         role_html(row.role),
                         html.escape(row.path),
                         html.escape(row.type),
-                        _value(row.value, row.wild) if row.value else html.escape(fill(NO_GRADIENT)),
+                        value_html(row.value, alarm=bool(row.wild)) if row.value else html.escape(fill(NO_GRADIENT)),
                     ]
                     for row in gradient_table(view.gradient)
                 ),
             )
         )
-
-
-def _value(text: str, wild: int) -> str:
-    css = "cl-value cl-matrix" if text.startswith("[[") else "cl-value"
-    return f'<span class="{css}{" cl-no" if wild else ""}">{html.escape(text)}</span>'
 
 
 def scan_check_of(view: ScanView) -> ScanGradientCheck | None:

@@ -58,10 +58,19 @@ def chosen_of(state: PageState, result: SequenceResult | None) -> Chosen:
 
 
 def keep_in_range(state: PageState, result: SequenceResult) -> None:
-    """Bring example, t and unit back into what this result has; called before any input is drawn."""
-    chosen = chosen_of(state, result)
-    for name, value in (("example", chosen.example), ("t", chosen.position), ("unit", chosen.unit)):
-        if int(state.values[name]) != value:
+    """Bring example, t and unit into what this result has; called before any input is drawn.
+
+    What was brought in comes back when there is room again, unless something else was chosen since.
+    """
+    brought: dict[str, tuple[int, int]] = st.session_state.setdefault(f"{state.page}:brought", {})
+    now = {name: int(state.values[name]) for name in ("example", "t", "unit")}
+    wanted = {
+        name: brought[name][0] if brought.get(name, (0, -1))[1] == value else value for name, value in now.items()
+    }
+    fitting = Chosen(wanted["example"], wanted["t"], wanted["unit"], chosen_of(state, result).side).within(result)
+    for name, value in (("example", fitting.example), ("t", fitting.position), ("unit", fitting.unit)):
+        brought[name] = wanted[name], value
+        if now[name] != value:
             state.set_quietly(name, value)
 
 

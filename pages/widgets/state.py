@@ -32,6 +32,11 @@ def enter_page(url_path: str) -> None:
     st.session_state[_CURRENT] = url_path
 
 
+def known(page: str) -> bool:
+    """Whether this session has been on the page, and so has inputs of its own there."""
+    return f"{page}:values" in st.session_state
+
+
 @dataclass(frozen=True, slots=True)
 class Undo:
     """What the last button changed: a sentence that says so, the words on its undo button, the values before and after.
@@ -209,6 +214,7 @@ class PageState:
         self._store(self._follow(self.values, {name: value}))
         for changed_name, new in self.values.items():
             st.session_state[self.key(changed_name)] = new
+        self._write_link()  # in the middle of a run, the link of this run is written already
 
     def locked(self, name: str) -> bool:
         """Whether a teacher's link keeps this field as it is. Buttons that set it (a fix, a break) still do."""

@@ -19,6 +19,9 @@ DIFFERS = "differs from init"
 #: The name of the box in which a table scrolls, for who reads by ear and scrolls by arrow keys.
 TABLE_NAME = "Table: {columns}"
 PLAIN_TABLE = "Table"
+MATRIX_NAME = "Matrix"
+#: Characters of a row that fit wherever a value stands.
+_SHORT = 24
 _ROLE = {INIT: "c", NEW_CARRY: "c", X: "x", "xs": "x", Y: "y", YS: "y", "final carry": "c"}
 
 
@@ -61,9 +64,14 @@ def _leaf(row: LeafRow, axes: bool) -> list[str]:
     return [*cells, *([html.escape(row.axes)] if axes else []), fill(YES if weak else NO)]
 
 
-def _value(value: str) -> str:
-    css = "cl-value cl-matrix" if value.startswith("[[") else "cl-value"
-    return f'<span class="{css}">{html.escape(value)}</span>'
+def value_html(value: str, *, alarm: bool = False) -> str:
+    """A value written out. The rows of a matrix stay whole: where they may be too long, its box can be scrolled by keys."""
+    css = f"cl-value{' cl-no' if alarm else ''}"
+    if not value.startswith("[["):
+        return f'<span class="{css}">{html.escape(value)}</span>'
+    long = max(map(len, value.splitlines())) > _SHORT
+    reach = f' tabindex="0" role="group" aria-label="{fill(MATRIX_NAME)}"' if long else ""
+    return f'<span class="{css} cl-matrix"{reach}>{html.escape(value)}</span>'
 
 
 def result_table(checked: Checked) -> None:
@@ -75,7 +83,7 @@ def result_table(checked: Checked) -> None:
 def values_table(result: ScanResult) -> None:
     """The same of a result without a page's check."""
     rows = (
-        [role_html(role), html.escape(path), html.escape(kind), _value(value)]
+        [role_html(role), html.escape(path), html.escape(kind), value_html(value)]
         for role, path, kind, value in result_rows(result)
     )
     st.html(table_html(RESULT_HEAD, rows))

@@ -166,13 +166,30 @@ def test_a_locked_table_takes_no_edit(lock):
     assert table.proto.disabled == (lock == "scan_numbers")
 
 
-@pytest.mark.parametrize("page", ["scan", "lstm", "sequence", "gradients", "doctor", "catalogue"])
+@pytest.mark.parametrize(
+    "page", ["scan", "lstm", "sequence", "gradients", "doctor", "catalogue", "lessons", "challenges"]
+)
 def test_what_the_panel_offers_to_hide_is_on_the_page(page):
     at = opened({}, None if page == "scan" else f"pages/views/{page}.py")
     offered = at.multiselect(key="class_hide").options
     assert len(offered) == len(set(offered))
     assert all(f"{name} (whole panel)" in offered for name in PANELS[page].values())
-    assert page == "catalogue" or any("(whole panel)" not in option for option in offered)
+    assert page in {"catalogue", "lessons"} or any("(whole panel)" not in option for option in offered)
+
+
+def test_a_challenges_set_seed_and_tally_are_in_the_link_for_a_class_and_its_owners_part_is_not():
+    at = opened({}, "pages/views/challenges.py")
+    at.selectbox(key="challenges_set").set_value("fix")
+    at.number_input(key="challenges_seed").set_value(7)
+    ran(at)
+    at.button(key="challenges_tally_open").click()
+    ran(at)
+    at.toggle(key="class_present").set_value(True)
+    ran(at)
+    (link,) = [one.value for one in at.code if "present=1" in one.value]
+    query = dict(pair.split("=") for pair in link.partition("?")[2].split("&"))
+    assert (query["s"], query["seed"]) == ("fix", "7")
+    assert re.fullmatch(r"[A-Z0-9]{4}", query["t"])
 
 
 def test_the_way_out_of_presentation_mode_cannot_be_hidden():

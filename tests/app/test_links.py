@@ -10,8 +10,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.catalogue import fields as catalogue_fields
+from core.challenges import fields as challenge_fields
 from core.doctor import link as doctor_link
 from core.inputs import cell_fields, gradient_fields, scan_fields, sequence_fields
+from core.lessons import fields as lesson_fields
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = {
@@ -21,6 +23,8 @@ TABLES = {
     "gradients": gradient_fields.FIELDS,
     "doctor": doctor_link.FIELDS,
     "catalogue": catalogue_fields.FIELDS,
+    "lessons": lesson_fields.FIELDS,
+    "challenges": challenge_fields.FIELDS,
 }
 HOSTILE = {
     "ten kilobytes": "a" * 10_240,
@@ -63,9 +67,11 @@ def said(at: AppTest) -> str:
 def test_a_hostile_value_in_every_name_at_once(page: str, what: str):
     value = HOSTILE[what]
     names = [field.url for field in TABLES[page].fields]
-    at = opened(page, dict.fromkeys([*names, "s", "e", "hide", "lock", "present", value[:40] or "x"], value))
+    at = opened(page, dict.fromkeys([*names, "s", "e", "hide", "lock", "present", "lesson", value[:40] or "x"], value))
     assert "the link says" in said(at) or "The link names" in said(at)
     assert "<script>alert" not in " ".join(element.proto.body for element in at.get("html"))
+    assert "The lesson: the link says" in said(at)
+    assert "lesson" not in dict(at.query_params)
     at.run()
     assert not at.exception
 
@@ -78,6 +84,48 @@ def test_names_that_are_none_repeated_ones_and_another_version(page: str):
     assert "another version (7)" in text
     assert "nothing" in text
     assert f"gives “{first}” 2 times" in text
+
+
+@pytest.mark.parametrize(
+    ("page", "name", "given", "reason"),
+    [
+        ("lessons", "n", "99", "there is no such lesson"),
+        ("lessons", "n", "0", "there is no such lesson"),
+        ("lessons", "n", "-1", "there is no such lesson"),
+        ("lessons", "n", "٣", "there is no such lesson"),
+        ("lessons", "n", "3.2", "there is no such lesson"),
+        ("lessons", "n", "3" * 9, "more than a link may hold"),
+        ("challenges", "c", "998", "there is no such challenge"),
+        ("challenges", "c", "-1", "between"),
+        ("challenges", "c", "1000", "between"),
+        ("challenges", "seed", "100", "between"),
+        ("challenges", "s", "hardest", "none of its choices"),
+        ("catalogue", "c", "S999", "there is no such code"),
+    ],
+)
+def test_what_is_not_there_is_refused_by_name_and_the_list_is_shown(page: str, name: str, given: str, reason: str):
+    at = opened(page, {name: given})
+    text = said(at) + " ".join(warning.value for warning in at.warning)
+    assert given[:24] in text
+    assert reason in text
+    first = {"lessons": "lessons_read_1", "challenges": "challenges_start", "catalogue": "catalogue_open_S101"}[page]
+    keys = {button.key for button in at.button}
+    assert first in keys, keys
+
+
+@pytest.mark.parametrize(
+    ("path", "page", "key"),
+    [
+        ({"n": "3"}, "lessons", "lessons_begin"),
+        ({"c": "3"}, "challenges", "challenges_hint"),
+        ({"c": "S104"}, "catalogue", "catalogue_all"),
+        ({"code": "S104"}, "catalogue", "catalogue_all"),
+    ],
+)
+def test_a_short_path_opens_what_it_names(path: dict[str, str], page: str, key: str):
+    at = opened(page, dict(path))
+    assert any((button.key or "").startswith(key) for button in at.button), [button.key for button in at.button]
+    assert "the link says" not in said(at)
 
 
 def test_a_long_script_is_said_to_be_too_long_for_a_link_and_comes_as_a_file():

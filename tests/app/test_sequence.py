@@ -152,6 +152,10 @@ def test_what_is_chosen_comes_into_range_of_a_smaller_run(at):
     at = number(at, "length", 4)
     assert at.number_input(key="sequence_t").value == 4
     assert "LSTMCell over (B=3, T=4" in strip(at)
+    at = number(at, "length", 8)
+    assert at.number_input(key="sequence_t").value == 8, "it comes back with its room"
+    at = number(number(at, "length", 4), "t", 2)
+    assert number(at, "length", 8).number_input(key="sequence_t").value == 2, "unless another was chosen"
 
 
 def test_both_directions_of_a_bidirectional_layer(at):

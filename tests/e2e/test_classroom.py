@@ -13,7 +13,10 @@ type OpenPage = Callable[..., Page]
 
 
 #: Every page, in a state that shows much of it.
-PAGES = ("/", "/lstm", "/sequence", "/gradients", "/doctor?e=guide_sum", "/catalogue", "/catalogue?c=S104")
+PAGES = (
+    "/", "/lstm", "/sequence", "/gradients", "/doctor?e=guide_sum", "/catalogue", "/catalogue?c=S104",
+    "/lessons", "/lessons?n=3", "/?lesson=2", "/challenges", "/challenges?c=1",
+)  # fmt: skip
 SMALLEST = 20
 
 #: Every text in code, in a table of numbers or in an input, smaller than so many pixels on the screen: (size, its text).

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from core.base.limits import LIMITS
 from core.catalogue import fields as catalogue_fields
+from core.challenges import fields as challenge_fields
 from core.doctor import link as doctor_link
 from core.inputs import cell_fields, gradient_fields, scan_fields, sequence_breaks, sequence_fields, sequence_follow
 from core.inputs.break_it import BREAK_IT
@@ -31,6 +32,7 @@ from core.inputs.gradient_page import look_at as look_at_gradients
 from core.inputs.scan_check import evaluate
 from core.inputs.sequence_inputs import SequenceInputs
 from core.inputs.sequence_page import look_at as look_at_sequence
+from core.lessons import fields as lesson_fields
 from core.plots.cell import cell_payload
 from core.plots.gradient_bars import gradient_bars
 from core.plots.gradient_curves import memory_curves
@@ -76,7 +78,9 @@ SEQUENCE = Page(
 )
 LSTM, GRADIENTS = plain(cell_fields.FIELDS, "lstm"), plain(gradient_fields.FIELDS, "gradients")
 DOCTOR, CATALOGUE = plain(doctor_link.FIELDS, "doctor"), plain(catalogue_fields.FIELDS, "catalogue")
-PAGES = (SCAN, LSTM, SEQUENCE, GRADIENTS, DOCTOR, CATALOGUE)
+CATALOGUE = dataclasses.replace(CATALOGUE, link_table=catalogue_fields.link_fields)
+LESSONS, CHALLENGES = plain(lesson_fields.FIELDS, "lessons"), plain(challenge_fields.FIELDS, "challenges")
+PAGES = (SCAN, LSTM, SEQUENCE, GRADIENTS, DOCTOR, CATALOGUE, LESSONS, CHALLENGES)
 
 
 def parsed(query: str) -> dict[str, str]:
@@ -137,7 +141,9 @@ def test_the_scan_pages_address_is_its_state(step: str, data: st.DataObject):
     back(SCAN, data.draw(states(SCAN, scan_fields.opening(step))))
 
 
-@pytest.mark.parametrize("page", [LSTM, SEQUENCE, GRADIENTS, CATALOGUE], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [LSTM, SEQUENCE, GRADIENTS, CATALOGUE, LESSONS, CHALLENGES], ids=lambda page: page.name
+)
 @given(data=st.data())
 def test_a_pages_address_is_its_state(page: Page, data: st.DataObject):
     back(page, data.draw(states(page, page.table({}).defaults())))
@@ -227,7 +233,10 @@ def gradients_shown(values: Values) -> list[Any]:
     look = look_at_gradients(GradientInputs.of_values(values))
     out: list[Any] = [[p.text for p in look.problems]]
     if look.cells is not None:
-        s = int(values["row"]) or look.cells.length
+        row = int(values["row"])
+        s = (
+            row if 0 < row <= look.cells.length else look.cells.length
+        )  # as the page does: a shorter sequence has no such row
         out += [memory_curves(look.cells.maps, s).figure]
     if look.scan is not None:
         picture = gradient_bars(look.scan.gradient)
@@ -302,6 +311,27 @@ def test_a_gradients_address_shows_the_same(edits: Mapping[str, Value]):
     values = {**gradient_fields.FIELDS.defaults(), **edits}
     proved(GRADIENTS, values, gradients_shown)
     assert len(f"/gradients?{GRADIENTS.written(values)}") <= 120
+
+
+#: What stays small in a drawn state, so that a page is worked out in no time.
+SMALL = ("length", "hidden_features", "in_features", "batch", "train_length", "updates", "compare_hidden")
+
+
+def small(page: Page, values: Values) -> Values:
+    """The state with sizes of at most 6, whatever below."""
+    sizes = {name: min(int(values[name]), 6) for name in SMALL if name in values}
+    return page.follow(values, sizes)
+
+
+@settings(max_examples=15)
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [(LSTM, cell_shown), (SEQUENCE, sequence_shown), (GRADIENTS, gradients_shown)],
+    ids=["lstm", "sequence", "gradients"],
+)
+@given(data=st.data())
+def test_any_states_address_shows_the_same(page: Page, shown: Callable[[Values], list[Any]], data: st.DataObject):
+    proved(page, small(page, data.draw(states(page, page.table({}).defaults()))), shown)
 
 
 # --- short ------------------------------------------------------------------------------------------------------------

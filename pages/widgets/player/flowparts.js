@@ -3,7 +3,12 @@
 import { svg } from "./dom.js";
 
 export const LINE = 13; // height of a line of text in a box or chip
-export const SMALL = 0.88; // the small font against the normal one
+export let SMALL = 0.88; // the small font against the normal one
+
+/** On a projector small words are as large as all others: the style sheet says so. */
+export function smallIs(ratio) {
+  SMALL = ratio;
+}
 
 /** A horizontal or vertical arrow with its head at the end. */
 export function arrow(role, x1, y1, x2, y2) {

@@ -5,12 +5,14 @@
 import { el, fill, isDark, svg } from "./dom.js";
 import { drawBroken } from "./flowbroken.js";
 import { drawFlow, flowSentence, flowWindow, layoutFlow, paintFlow } from "./flow.js";
+import { smallIs } from "./flowparts.js";
 import { ChartFollower } from "./follow.js";
 import { loopBlock, paintLoop, stepBlock } from "./code.js";
 import { MAX_PHASED_STEPS, PHASES, playTime } from "./model.js";
 import { stepText } from "./steptext.js";
 
 const VERSION = 1;
+const SMALL_TEXT = 10.5; // pixels of small words, where the page does not say (--cl-small)
 const positions = new Map(); // widget key -> position: outlives a remount and new data
 const players = new WeakMap(); // parent element -> Player
 
@@ -178,11 +180,16 @@ class Player {
     this.width = width;
     if (width < 40) return; // hidden: the observer calls again when there is room
     const cw = characterWidth(picture);
+    const { fontSize } = getComputedStyle(picture);
+    const small = parseFloat(getComputedStyle(picture).getPropertyValue("--cl-small")) || SMALL_TEXT;
+    smallIs(small / parseFloat(fontSize));
     this.layout = this.data.broken ? null : layoutFlow(this.data, width, cw);
     this.window = "";
     if (this.data.broken) drawBroken(picture, this.data, width, cw);
     this.writeEnds();
     this.paint();
+    // A program that scrolls sideways here can be reached by keyboard; one that does not is no stop of Tab.
+    for (const code of this.parts.code.children) code.scrollWidth > code.clientWidth ? (code.tabIndex = 0) : code.removeAttribute("tabindex");
   }
 
   /** Where the picture has no room for the final carry at every t, it stands below it. */
@@ -302,10 +309,11 @@ function named(button, name) {
   button.setAttribute("title", name);
 }
 
-/** Width of a character of the diagram's (monospaced) font. */
+/** Width of a character of the diagram's (monospaced) font, with the room between letters that a reader may have set. */
 function characterWidth(picture) {
-  const context = document.createElement("canvas").getContext("2d");
-  const style = getComputedStyle(picture);
-  context.font = `${style.fontSize} ${style.fontFamily}`;
-  return context.measureText("0".repeat(20)).width / 20 || 7.2;
+  const probe = svg("text", { visibility: "hidden" }, "0".repeat(20));
+  picture.append(probe);
+  const width = probe.getComputedTextLength() / 20;
+  probe.remove();
+  return width || 7.2;
 }

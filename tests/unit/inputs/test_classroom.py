@@ -56,3 +56,22 @@ def tables() -> list[FieldTable]:
 def test_no_page_uses_the_names_of_the_class_for_itself():
     for table in tables():
         assert not {field.url for field in table.fields} & set(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("text", "lesson", "again"), [("3", (3, 1), "3"), ("3.1", (3, 1), "3"), ("13.5", (13, 5), "13.5")]
+)
+def test_a_lesson_and_its_step_are_read_and_written(text: str, lesson: tuple[int, int], again: str):
+    settings = Classroom.of_link({"lesson": text})
+    assert settings.lesson == lesson
+    assert settings.params == {"lesson": again}
+    assert Classroom.of_link(settings.params) == settings
+
+
+@pytest.mark.parametrize("text", ["0", "3.", ".2", "3.0", "-1", "3.2.1", "three", "٣", "1" * 400])
+def test_what_is_no_lesson_is_refused_by_name(text: str):
+    settings = Classroom.of_link({"lesson": text})
+    assert settings.lesson is None
+    (sentence,) = settings.refused
+    assert sentence.startswith("The lesson: ")
+    assert len(sentence) < 200

@@ -114,6 +114,17 @@ def test_a_mask_that_did_not_count_is_not_what_the_layer_is_not_told(mask):
     assert look_at(after).trial.lengths == (8, 5, 3)
 
 
+@pytest.mark.parametrize("others", [{"init": "normal"}, {"lengths": "1, 1"}], ids=["init", "lengths"])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_one_step_read_as_one_example_is_said_and_never_crashes(direction, others):
+    """B = 2, T = 1 read the wrong way is a batch of one, which JAX repeats for the two rows of init, or of the lengths."""
+    inputs = replace(OPENING, batch=2, length=1, lengths="", time_major=True, direction=direction, keep_order=True)
+    look = look_at(replace(inputs, **others))
+    assert "L309" in look.report.codes
+    assert (look.result is None) == (look.raised is not None)
+    assert look.numpy is None or look.numpy.within
+
+
 def test_two_faults_are_mended_together():
     inputs = replace(broken("left_over"), masking="none")
     look = look_at(inputs)

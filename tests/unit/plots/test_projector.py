@@ -32,6 +32,11 @@ def test_words_have_a_size_that_plotly_makes_room_for():
     assert trace == {"z": [[1]], "colorbar": {"thickness": 12, "tickfont": {"size": 18}}}
 
 
+def test_no_exponent_is_smaller_than_its_label():
+    layout = enlarged({"data": [], "layout": {"yaxis": {"type": "log", "exponentformat": "power"}}}, 2)["layout"]
+    assert layout["yaxis"]["exponentformat"] == "e"
+
+
 def test_the_data_stay_and_so_does_the_figure_that_was_given():
     before = repr(FIGURE)
     assert enlarged(FIGURE, 1.7)["data"] == FIGURE["data"]

@@ -1,0 +1,1 @@
+"""Lessons: short texts tied to live controls. What they say is data, a Markdown file each, which a teacher can write."""
