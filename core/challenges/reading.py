@@ -47,6 +47,10 @@ _ARRAY: Final = re.compile(
     r"^(?:jnp\.|np\.)?(?:array|(?:bool_?|b?float|u?int)\d*)\((.*?)(?:,\s*(?:dtype\s*=\s*)?[a-z][\w.]*)?(?:,\s*weak_type=true)?\)$",
     re.IGNORECASE,
 )
+#: What people add to a dtype, and is not asked for: whether it is weak or strong.
+_TYPING: Final = re.compile(
+    r"^(?:weak|strong)(?:ly[ -]typed)?\s+|,?\s*\(?(?:weak|strong)(?:[ _]type)?(?:\s*=\s*true)?\)?$"
+)
 _FRACTION: Final = re.compile(r"(?<![\w.])([-+]?\d{1,9})\s*/\s*(\d{1,9})(?![\w.])")
 
 
@@ -80,7 +84,7 @@ def read_dtype(text: str) -> str:
     plain = _plain(text).lower()
     plain = re.sub(r"^<class '(.*)'>$", r"\1", plain)
     plain = re.sub(r"^(?:(?:np|numpy|jnp)\.)?dtype\s*[(=:]\s*(.*?)\)?$", r"\1", plain)
-    plain = re.sub(r"^weak(?:ly[ -]typed)?\s+|,?\s*\(?weak(?:[ _]type)?(?:\s*=\s*true)?\)?$", "", plain)
+    plain = _TYPING.sub("", plain)
     plain = re.sub(r"^(?:jax\.numpy|jnp|np|numpy)\.", "", plain.strip(" '\"."))
     plain = re.sub(r"\s*\[[\d, ]*\]$", "", plain)  # float32[3,2]
     plain = re.sub(r"(?<=[a-z])[ -](?=\d)", "", plain)  # float 32

@@ -23,9 +23,10 @@ class Model(nnx.Module):
     """A cell over the sequence, dropout on what it reads, a linear readout of the last h."""
 
     def __init__(self):
-        self.cell = nnx.{cell}(F, H, rngs=nnx.Rngs({seed}))
+        rngs = nnx.Rngs({seed})  # one for both: a second would draw the readout with the cell's first key
+        self.cell = nnx.{cell}(F, H, rngs=rngs)
         self.dropout = nnx.Dropout({rate:g}, rng_collection="dropout")
-        self.readout = nnx.Linear(H, 1, rngs=nnx.Rngs({seed}))
+        self.readout = nnx.Linear(H, 1, rngs=rngs)
 
     def __call__(self, inputs, key):
         keys = None if key is None else jax.random.split(key, T)  # one for each step

@@ -9,6 +9,7 @@ are the same for everybody.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 from jax import tree_util
@@ -95,6 +97,29 @@ def _take_apart(kind: str, in_features: Any, hidden_features: Any, seed: Any) ->
     named, _ = tree_util.tree_flatten_with_path(nnx.to_pure_dict(state))
     paths = tuple(tuple(str(k.key) for k in path) for path, _ in named)
     return CellParts(KINDS[kind], graph, tree, tuple(flat), paths, (int(in_features), int(hidden_features)))
+
+
+def rngs_after(kind: str, seed: int) -> nnx.Rngs:
+    """``rngs`` as a cell leaves it that was built with ``rngs = nnx.Rngs(seed)``: what else is built goes on there.
+
+    A second ``nnx.Rngs(seed)`` would give its first kernel the very key of the cell's first one (R401).
+
+    Raises:
+        KeyError: there is no such kind.
+        whatever Flax raises for this seed.
+    """
+    rngs = nnx.Rngs(seed)
+    count = rngs["default"].count
+    count[...] = jnp.asarray(_requests(kind), count[...].dtype)
+    return rngs
+
+
+@functools.cache
+def _requests(kind: str) -> int:
+    """How many keys a cell of this kind asks for while it is built, whatever its sizes."""
+    rngs = nnx.Rngs(0)
+    KINDS[kind].cell(1, 1, rngs=rngs)
+    return int(rngs["default"].count[...])
 
 
 class _Kept:

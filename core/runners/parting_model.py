@@ -24,7 +24,7 @@ from core.contract.subject import SequenceTrial
 from core.runners.cache import PROGRAMS
 from core.runners.cell_formulas import KINDS
 from core.runners.initial import kernel, zeros
-from core.runners.layers import cells_of
+from core.runners.layers import cells_of, rngs_after
 from core.runners.parting import Log
 from core.runners.parting_walk import at, stack, walk
 from core.runners.sequence import carry_of, hold
@@ -118,7 +118,7 @@ class Model:
 
 
 def built(trial: SequenceTrial, layers: int, training: Training | None) -> Model:
-    """Build the cells (seed, + 1 for a backward one, + 2 for each further layer) and the readout (seed).
+    """Build the cells (seed, + 1 for a backward one, + 2 for each further layer) and the readout (where the first cell ended).
 
     Raises:
         whatever Flax raises on these sizes.
@@ -133,7 +133,7 @@ def built(trial: SequenceTrial, layers: int, training: Training | None) -> Model
         modules |= {name: parts.cell() for name, parts in zip(names, cells_of(stand_in), strict=True)}
     if training is not None:
         outputs = int(training.targets.shape[-1])
-        rngs = nnx.Rngs(trial.seed)
+        rngs = rngs_after(trial.kind, trial.seed)
         modules[READOUT] = nnx.Linear(both * hidden, outputs, kernel_init=kernel, bias_init=zeros, rngs=rngs)
     split = {name: nnx.split(module) for name, module in modules.items()}
     return Model(

@@ -23,6 +23,7 @@ from core.runners.cell_formulas import CellKind
 from core.runners.cells import parts_of
 from core.runners.gradient_source import packed
 from core.runners.initial import kernel, zeros
+from core.runners.layers import rngs_after
 
 #: The stream that dropout draws from.
 STREAM: Final = "dropout"
@@ -79,15 +80,14 @@ class SequenceModel(nnx.Module):
         kind: of the cell.
         cell: built.
         outputs: O.
-        seed: of the readout's parameters.
+        seed: of the cell's parameters; the readout takes the keys that follow the cell's.
     """
 
     def __init__(self, kind: CellKind, cell: Any, outputs: int, *, seed: int) -> None:
         self.kind = kind
         self.steps = DropoutCell(cell)
-        self.readout = nnx.Linear(
-            cell.hidden_features, outputs, kernel_init=kernel, bias_init=zeros, rngs=nnx.Rngs(seed)
-        )
+        rngs = rngs_after(kind.name, seed)
+        self.readout = nnx.Linear(cell.hidden_features, outputs, kernel_init=kernel, bias_init=zeros, rngs=rngs)
 
     def __call__(self, inputs: Any, *, keep: Any = 1.0, key: Any = None) -> Any:
         """Predictions.

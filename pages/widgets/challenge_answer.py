@@ -42,6 +42,7 @@ SOME_RIGHT = "{right} of {all} right. Think again, or take a hint."
 NONE_RIGHT = "Not right yet. Think again, or take a hint."
 NOT_RIGHT = "Not right yet."
 STILL_BROKEN = ("Not right yet: one thing is still broken.", "Not right yet: {count} things are still broken.")
+AT_LIMIT = "Not right yet: the script ran into a limit of Carry Lab."
 RAISES = "Not right yet: the script stops with an error."
 STALE = "This is of the script before your last edit."
 NOT_CHECKED = "Not checked yet. Mend the script and check it: it runs in a worker, with other data as well."
@@ -314,8 +315,10 @@ def _found(state: PageState, last: Last, *, changed: bool) -> None:
     cards = report is not None and bool(report.broken or report.error is not None)
     said = grade.said[-1:] if cards and grade.void else () if cards else grade.said
     if grade.said:
-        count = len(report.broken) if report is not None else 0
-        words = fill(STILL_BROKEN[count != 1], count=count) if count else fill(RAISES if cards else NOT_RIGHT)
+        broken = report.broken if report is not None else ()
+        count = sum(one.severity is not Severity.LIMIT for one in broken)
+        rest = AT_LIMIT if broken else RAISES if cards else NOT_RIGHT
+        words = fill(STILL_BROKEN[count != 1], count=count) if count else fill(rest)
         st.html(f'<p class="cl-challenge-summary" role="status">{html.escape(words)}</p>')
     for one in said:
         st.html(said_html(one.right, one.text))

@@ -145,3 +145,10 @@ def test_values_as_python_and_numpy_print_them_are_read_back(values):
 @pytest.mark.parametrize("dtype", sorted(DTYPES))
 def test_a_dtype_is_read_by_its_own_name(dtype):
     assert read_dtype(dtype) == read_dtype(f"jnp.{dtype}") == read_dtype(f"{dtype}[3,2]") == dtype
+
+
+@pytest.mark.parametrize(
+    "text", ["int8 (strong)", "strong int8", "strongly typed int8", "int8, strong type", "strongly-typed i8"]
+)
+def test_a_dtype_that_is_called_strong_is_read_as_a_weak_one_is(text: str):
+    assert read_dtype(text) == "int8"

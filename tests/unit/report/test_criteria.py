@@ -16,9 +16,9 @@ from core.report import calls, case
 from core.report.cell_case import cell_negatives
 from core.report.declared import DeclaredError, check_declared, data_of, read_declared
 from core.report.formulas import FORMULAS, formula_criterion
-from core.report.gradient_case import mode_criterion
 from core.report.model import Asked, Declared, Name, Negative, Status
 from core.report.parts import CRITERIA, Part, case_of
+from core.report.training_case import mode_criterion
 from core.report.wanted import SCRIPT, Wanted, from_link
 from core.runners.cell_formulas import KINDS
 from core.runners.parting_layer import Layered

@@ -222,3 +222,14 @@ def test_the_task_is_to_remember():
     assert (inputs.shape, targets.shape, inputs.dtype) == ((3, 5, 2), (3, 1), np.float32)
     assert (targets[:, 0] == inputs[:, 0, 0]).all()
     assert (task(3, 5, 2, seed=4)[0] == inputs).all()
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_the_readout_is_drawn_after_the_cell_from_the_same_rngs(kind):
+    rngs = nnx.Rngs(7)
+    cell = KINDS[kind].cell(3, 5, rngs=rngs)
+    readout = nnx.Linear(5, 1, rngs=rngs)
+    made = SequenceModel(KINDS[kind], cell, 1, seed=7)
+    np.testing.assert_array_equal(made.readout.kernel[...], readout.kernel[...])
+    again = nnx.Linear(5, 1, rngs=nnx.Rngs(7))
+    assert not np.array_equal(made.readout.kernel[...], again.kernel[...]), "the cell's own first key"
