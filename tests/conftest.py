@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+# One browser for every folder: two conftests with one each start two in a process, which Playwright refuses.
+from tests.support.browsing import browser, pytest_runtest_makereport  # noqa: F401
+
 # Before anything imports jax: the tests say the same on a machine with an accelerator.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 

@@ -26,6 +26,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import jax
 import numpy as np
 
 from core.base.limits import LIMITS
@@ -138,19 +139,18 @@ def load_torch(tensors: Mapping[str, Array], kind: str) -> CellWeights:
             raise WeightsRefused(Stage.LEAVES, TOO_WIDE, leaf, name=name, got=got, limit=LIMITS[limit].value)
     check_finite(tensors)
     architecture = Architecture(kind, features, first.hidden, cells)
-    leaves: dict[str, Array] = {}
+    wide: dict[str, Array] = {}
     rows: list[LeafRow] = []
     kept: dict[str, Array] = {}
     for cell, layer in zip(cells, layers, strict=True):
         if layer.blocks == 3 and layer.biased:
             _check_b_hn(layer)
         made, told = _converted(KINDS[kind], cell, layer)
-        leaves |= made
+        wide |= made
         rows += told
         kept |= {f"{cell}.{name}": layer.tensors[name] for name in (_B_IH, _B_HH) if layer.biased}
-    largest = max(
-        _check_equations(architecture, cell, layer, leaves) for cell, layer in zip(cells, layers, strict=True)
-    )
+    largest = max(_check_equations(architecture, cell, layer, wide) for cell, layer in zip(cells, layers, strict=True))
+    leaves = {path: array.astype(np.float32) for path, array in wide.items()}
     weights = weights_of(architecture, leaves, origin=Origin.TORCH)
     return CellWeights(
         architecture,
@@ -245,12 +245,12 @@ def _check_b_hn(layer: _Layer) -> None:
 
 
 def _converted(kind: CellKind, cell: str, layer: _Layer) -> tuple[dict[str, Array], list[LeafRow]]:
-    """The parameters by path, and a row for each that says where it comes from."""
+    """The parameters by path, not rounded yet, and a row for each that says where it comes from."""
     leaves: dict[str, Array] = {}
     rows = []
-    wide = {name: array.astype(np.float32) for name, array in layer.tensors.items()}
+    wide = {name: array.astype(np.float64) for name, array in layer.tensors.items()}
     total = layer.blocks * layer.hidden
-    bias = wide[_B_IH] + wide[_B_HH] if layer.biased else np.zeros(total, np.float32)
+    bias = wide[_B_IH] + wide[_B_HH] if layer.biased else np.zeros(total)
     for gate, block in _blocks(kind):
         span = slice(block.start * layer.hidden, block.stop * layer.hidden)
         x, h = kind_layers(kind, gate)
@@ -276,7 +276,7 @@ def _row(path: str, made: Array, source: str, change: str, layer: _Layer, tensor
     dtype = layer.tensors[tensor].dtype.name
     if dtype in _NARROW:
         change = fill(PART, change=change, more=fill(WIDENED, dtype=dtype))
-    return LeafRow(path, typed(made.dtype.name, made.shape), source, change)
+    return LeafRow(path, typed("float32", made.shape), source, change)
 
 
 def _blocks(kind: CellKind) -> list[tuple[str, range]]:
@@ -304,9 +304,14 @@ def _where(layer: _Layer, span: slice) -> dict[str, str]:
 
 
 def _check_equations(architecture: Architecture, cell: str, layer: _Layer, leaves: Mapping[str, Array]) -> float:
-    """PyTorch's equations on the file's own tensors against the Flax cell on what was read; the largest difference."""
-    arrays = control.given(architecture)
-    got = control.outcome(architecture, leaves, arrays)
+    """PyTorch's equations on the file's own tensors against the Flax cell on what was read; the largest difference.
+
+    Both in float64, the sum of the two biases too: in float32 large weights are apart by their roundings alone, more than
+    the tolerance (measured), and a right file would be refused.
+    """
+    arrays = {path: array.astype(np.float64) for path, array in control.given(architecture).items()}
+    with jax.enable_x64(True):
+        got = control.outcome(architecture, leaves, arrays)
     parts = KINDS[architecture.cell].parts
     carry = tuple(arrays[f"{cell}.{control.INIT}.{part}"] for part in parts)
     final, ys = torch_forward(layer.tensors, carry, arrays[f"{cell}.{control.INPUT}"])

@@ -299,7 +299,7 @@ def test_no_mark_that_somebody_types_is_written_anywhere(site: Site, context: Br
         assert name not in site.front.said
 
 
-def test_labels_come_from_closed_sets(site: Site) -> None:
+def test_labels_come_from_closed_sets(site: Site, context: BrowserContext) -> None:
     from core.base.measures import COUNTERS, OTHER, PAGES, TIMES, Part
     from core.contract.rule import all_rules
 
@@ -310,6 +310,8 @@ def test_labels_come_from_closed_sets(site: Site) -> None:
         "outcome": {"ok", "violations", "limit", "error", OTHER},
     }
     assert {label for counter in (*COUNTERS, TIMES) for label in counter.labels} <= {*words, "what"}
+    for path in ("/", "/doctor"):
+        opened(context, site.url + path)
     text = "\n".join(get(port, "/metrics")[2].decode() for port in site.measures)
     seen = re.findall(r'(\w+)="([^"]*)"', text)
     assert {value for label, value in seen if label == "page"} > {"scan", "doctor"}

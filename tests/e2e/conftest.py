@@ -12,20 +12,21 @@ from __future__ import annotations
 import http.client
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page
+
+from tests.support.serving import FAILED
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "test-results" / "e2e"
@@ -34,29 +35,6 @@ READY_MS = 60_000
 #: How Streamlit says that the script has run to its end and nothing more is to come.
 READY = "[data-testid=stApp][data-test-script-state=notRunning]"
 NO_SKELETON = "() => !document.querySelector('[data-testid=stSkeleton]')"
-CHROMIUM_FLAGS = [
-    # As root there is no sandbox, and there is no GPU here; the others keep the browser's own business off the network.
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-NO_BROWSER = "No Chromium: run `make browser` (it says what can be done). The browser tests never pass without one."
-OUTCOME = pytest.StashKey[bool]()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Remembers whether the test itself failed, so that the fixtures can leave pictures."""
-    report = yield
-    if call.when == "call":
-        item.stash[OUTCOME] = report.failed
-    return report
 
 
 @dataclass(frozen=True)
@@ -114,30 +92,6 @@ def server() -> Iterator[Server]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def _starts(executable: str) -> bool:
-    """Whether that browser really starts: a package may be an empty hull."""
-    if not Path(executable).exists():
-        return False
-    return subprocess.run([executable, "--version"], capture_output=True, timeout=60, check=False).returncode == 0
-
-
-def _chromium(playwright: Playwright) -> str:
-    """The browser to use: `chromium` on PATH, else Playwright's own; `make browser` sees to it that there is one."""
-    for candidate in (shutil.which("chromium"), playwright.chromium.executable_path):
-        if candidate is not None and _starts(candidate):
-            return candidate
-    pytest.fail(NO_BROWSER)
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """One Chromium for the session."""
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=_chromium(playwright), args=CHROMIUM_FLAGS)
-        yield started
-        started.close()
 
 
 def _wait_ready(page: Page) -> None:
@@ -230,7 +184,7 @@ def open_page(request: pytest.FixtureRequest, server: Server, browser: Browser) 
     told = server.told_since(logged)
     if "Traceback" in told or "Uncaught" in told:
         problems.append("the server logged an exception")
-    failed = request.node.stash.get(OUTCOME, False)
+    failed = request.node.stash.get(FAILED, False)
     if failed or problems:
         name = re.sub(r"[^\w.-]+", "-", request.node.name)
         for number, one in enumerate(opened):

@@ -52,6 +52,22 @@ def test_pytorchs_layout_there_and_back_gives_the_same_numbers(saved, layer):
     found = load_cell(torch_file(saved, layer=layer), saved.architecture.cell)
     # Equal numbers: a sum of −0 and 0 is 0, which no equation can tell from −0.
     assert all(np.array_equal(found.leaves[path], saved.leaves[path]) for path in saved.leaves)
+    assert {array.dtype.name for array in found.leaves.values()} == {"float32"}
+
+
+@given(
+    st.sampled_from(("LSTMCell", "OptimizedLSTMCell", "GRUCell")), st.integers(0, 1_000), st.sampled_from((1, 30, 300))
+)
+def test_large_weights_from_pytorch_are_right_in_spite_of_their_roundings(kind, seed, size):
+    saved = weights_of(
+        architecture := Architecture(kind, 2, 5),
+        {
+            path: np.random.default_rng(seed).uniform(-size, size, aval.shape).astype(np.float32)
+            for path, aval in expected(architecture).items()
+        },
+    )
+    found = load_cell(torch_file(saved, layer=False), kind)
+    assert all(np.array_equal(found.leaves[path], saved.leaves[path]) for path in saved.leaves)
 
 
 WHOLE = {}

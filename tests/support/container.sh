@@ -12,7 +12,12 @@ python=$1 root=$2
 shift 2
 
 # Kept aside while what is above them is covered: /tmp, and a home that only root can enter.
-kept=$("$python" -I -c 'import os, sys; print("\n".join(dict.fromkeys(map(os.path.realpath, (sys.prefix, sys.base_prefix, sys.argv[1])))))' "$root")
+# What lies in another of them comes with it: mounted before it, it would be hidden below it, and stay writable there.
+kept=$("$python" -I -c '
+import os, sys
+places = set(map(os.path.realpath, (sys.prefix, sys.base_prefix, sys.argv[1])))
+print("\n".join(sorted(p for p in places if not any(p.startswith(other + os.sep) for other in places))))
+' "$root")
 aside=/media
 mount -t tmpfs -o mode=755 tmpfs $aside
 number=0
