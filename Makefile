@@ -11,7 +11,7 @@ host_option := --host '$(HOST)'
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run dev install install-test browser proxy test test-newest test-slow lint format types imports bench lock clean
+.PHONY: help run dev install install-test browser proxy test test-newest test-slow faults lint format types imports bench lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -46,6 +46,9 @@ test-newest: ## core's tests on the newest jax and flax, in a virtual environmen
 test-slow: install-test ## the tests that take minutes: the walk over all that a script may reach
 	$(PYTHON) -m pytest -m slow tests
 
+faults: browser ## every fault that a server meets: killed workers and servers, floods, full disks, cut sockets
+	$(PYTHON) -m pytest -p no:xdist -m 'faults or not faults' tests/faults
+
 lint: install-test ## ruff: rules and format
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
@@ -60,7 +63,7 @@ types: install-test ## mypy --strict on core
 imports: install-test ## imports go one way
 	$(VENV)/bin/lint-imports --no-logo
 
-bench: install-test ## the benchmarks
+bench: browser ## the benchmarks: one table, and tests/bench/results.json
 	$(PYTHON) -m pytest tests/bench -p no:xdist -s -o python_files='bench_*.py'
 
 lock: ## compile both locks anew from pyproject.toml (needs uv)

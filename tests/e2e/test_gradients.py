@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Page, expect
 
 SLOW = 60_000
@@ -57,7 +59,7 @@ def test_opens_on_a_headline_and_the_forget_bias_moves_it(open_page) -> None:
         timeout=SLOW,
     )
     assert tile(page, 1).inner_text() == others
-    assert "fb=3" in page.url
+    expect(page).to_have_url(re.compile("fb=3"), timeout=SLOW)
 
 
 def test_a_click_on_a_curve_and_on_the_map_chooses_a_row(open_page) -> None:

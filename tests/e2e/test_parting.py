@@ -29,10 +29,12 @@ def test_a_chaotic_map_parts_in_64_bits_and_simplify_says_why(open_page):
 
 
 def test_while_paths_run_the_page_can_be_used_and_the_run_called_off(open_page):
-    page = open_page("/?step=tanh_rnn")
+    # A layer of many steps: a preset's paths may all have run before a finger is on Cancel.
+    page = open_page("/sequence?v=1&T=192")
+    layer = page.locator(".st-key-sequence_parting")
     for name in ("padded", "unrolled", "float64"):
-        panel(page).get_by_role("button", name=name, exact=True).click()
-    panel(page).get_by_role("button", name="Find where the paths part").click()
-    panel(page).get_by_role("button", name="Cancel").click()
-    expect(panel(page).get_by_text(re.compile(r": cancelled\.$")).first).to_be_visible(timeout=SLOW)
-    expect(panel(page).get_by_role("button", name="Find where the paths part")).to_be_enabled(timeout=SLOW)
+        layer.get_by_role("button", name=name, exact=True).click()
+    layer.get_by_role("button", name="Find where the paths part").click()
+    layer.get_by_role("button", name="Cancel").click()
+    expect(layer.get_by_text(re.compile(r": cancelled\.$")).first).to_be_visible(timeout=SLOW)
+    expect(layer.get_by_role("button", name="Find where the paths part")).to_be_enabled(timeout=SLOW)
