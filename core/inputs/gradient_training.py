@@ -21,7 +21,7 @@ from core.inputs.fields import Value
 from core.inputs.gradient_fields import EVAL, FIELDS, GIVEN, TRAIN
 from core.inputs.gradient_inputs import NEGATIVE_STEPS, NO_STEPS, OVER, TOO_SMALL, Array, GradientInputs, Problem
 from core.runners.cell_formulas import KINDS
-from core.runners.training import losses, task, train_once
+from core.runners.training import Trainer, task, train_once
 
 TOO_MUCH: Final = (
     "These updates take {work} billion multiplications (updates × T × B × H × (H + F) × the gates, there and back), and "
@@ -41,11 +41,13 @@ class TrainingView:
         spec: what was trained.
         step: the update.
         losses: (updates + 1,) the loss before each of several updates, and after the last.
+        after: the model and all it goes on with, after those.
     """
 
     spec: TrainingSpec
     step: TrainingStep
     losses: Array
+    after: Trainer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,7 +130,9 @@ def read_training(inputs: GradientInputs) -> TrainingReading:
     report = replace(report, violations=tuple(v if v.silent else replace(v, proof=None) for v in report.violations))
     if isinstance(facts.run, Raised):
         return TrainingReading(report=report, raised=facts.run)
-    return TrainingReading(TrainingView(spec, facts.run, losses(spec, inputs.updates)), report)
+    trainer = Trainer.of(spec)
+    went = trainer.go_on(inputs.updates)
+    return TrainingReading(TrainingView(spec, facts.run, went, trainer), report)
 
 
 def mode_proof(spec: TrainingSpec) -> ModeProof:

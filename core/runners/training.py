@@ -47,7 +47,7 @@ def train_once(spec: TrainingSpec) -> TrainingStep:
         KeyError: no such cell, no such optimizer.
         whatever Flax and JAX raise on these sizes.
     """
-    return _Trainer.of(spec).step()
+    return Trainer.of(spec).step()
 
 
 def losses(spec: TrainingSpec, updates: int) -> Array:
@@ -55,13 +55,11 @@ def losses(spec: TrainingSpec, updates: int) -> Array:
 
     Every update asks the stream for a key of its own. Raises as `train_once`.
     """
-    trainer = _Trainer.of(spec)
-    steps = [trainer.step() for _ in range(updates)]
-    return np.array([*(one.loss_before for one in steps), *(one.loss_after for one in steps[-1:])])
+    return Trainer.of(spec).go_on(updates)
 
 
 @dataclass(slots=True, eq=False)
-class _Trainer:
+class Trainer:
     """A model under way: what one update hands on to the next.
 
     Attributes:
@@ -81,7 +79,7 @@ class _Trainer:
     rngs: nnx.Rngs | None
 
     @classmethod
-    def of(cls, spec: TrainingSpec) -> _Trainer:
+    def of(cls, spec: TrainingSpec) -> Trainer:
         """Build the model and the optimizer's state."""
         keep_room()
         parts = parts_of_cell(spec.kind, int(spec.inputs.shape[-1]), spec.hidden_features, spec.seed)
@@ -97,6 +95,26 @@ class _Trainer:
         rngs = None if spec.dropout_seed is None else nnx.Rngs(**{STREAM: spec.dropout_seed})
         paths = tuple(name.removeprefix("steps.") for name in names)
         return cls(spec, graph, tree, paths, state_tree, tuple(params), starts, rngs)
+
+    def go_on(self, updates: int) -> Array:
+        """(updates + 1,) float64: as `losses`, from here on."""
+        steps = [self.step() for _ in range(updates)]
+        return np.array([*(one.loss_before for one in steps), *(one.loss_after for one in steps[-1:])])
+
+    def model(self) -> SequenceModel:
+        """The model as it is now, in its mode: a copy."""
+        made: SequenceModel = nnx.merge(self.graph, tree_util.tree_unflatten(self.tree, self.params))
+        return made
+
+    def moments(self) -> Any:
+        """The state of the optimizer as it is now, in optax's structure."""
+        return tree_util.tree_unflatten(self.state_tree, self.state)
+
+    def put(self, model: SequenceModel, moments: Any, rngs: nnx.Rngs | None) -> None:
+        """Go on from these; of the structure that `model` and `moments` gave."""
+        self.params = tuple(tree_util.tree_leaves(nnx.split(model)[1]))
+        self.state = tuple(tree_util.tree_leaves(moments))
+        self.rngs = rngs
 
     def step(self) -> TrainingStep:
         """One update; the next one begins where it ended."""

@@ -297,10 +297,28 @@ def check_hashes(container: Container, document: Document) -> None:
     Raises:
         WeightsRefused: at `Stage.HASH`.
     """
-    for name, section in parts_of(document).items():
-        got, want = digest(section_arrays(container, name)), section["sha256"]
-        if got != want:
-            raise WeightsRefused(Stage.HASH, SECTION_HASH, name, got=got[:8], want=want[:8])
+    for name in parts_of(document):
+        check_hash(container, document, name)
+    check_seal(document)
+
+
+def check_hash(container: Container, document: Document, name: str) -> None:
+    """The arrays of one section, or of the control, are what was saved.
+
+    Raises:
+        WeightsRefused: at `Stage.HASH`.
+    """
+    got, want = digest(section_arrays(container, name)), parts_of(document)[name]["sha256"]
+    if got != want:
+        raise WeightsRefused(Stage.HASH, SECTION_HASH, name, got=got[:8], want=want[:8])
+
+
+def check_seal(document: Document) -> None:
+    """The description itself is what was saved.
+
+    Raises:
+        WeightsRefused: at `Stage.HASH`.
+    """
     got = _own_hash(document)
     if got != document["sha256"]:
         raise WeightsRefused(Stage.HASH, DOCUMENT_HASH, got=got[:8], want=document["sha256"][:8])

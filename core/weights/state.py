@@ -24,9 +24,9 @@ from flax import nnx
 from jax import tree_util
 
 from core.base.text import fill
-from core.base.tolerance import Tolerance, difference
+from core.base.tolerance import EXACT, Tolerance, difference
 from core.weights import control
-from core.weights.container import read, short, write
+from core.weights.container import Container, read, short, write
 from core.weights.document import (
     BATCH_STATS,
     CONTROL,
@@ -37,9 +37,12 @@ from core.weights.document import (
     RNG,
     SECTIONS,
     VERSION,
+    Document,
     check_finite,
+    check_hash,
     check_hashes,
     check_leaves,
+    check_seal,
     digest,
     document_of,
     leaves_of,
@@ -65,6 +68,7 @@ NOT_OURS = "{leaf} is in the file, and the module has none such."
 OTHER_TYPE = "{leaf} is {got} in the file, and {want} in the module."
 NO_CONTROL = "Unverified: the file has no control forward."
 OUTPUT_TREE = "The control forward gives {got} arrays, and the file has {want}."
+NO_OUTPUT = "The file's control has no {leaf}, so this part of it cannot be verified."
 APART = "The control forward gives other numbers: {leaf} is {largest} apart, where {tolerance} is allowed ({backend})."
 OVERFLOWS = "The control forward is not finite at {leaf}, so it would tell nothing."
 
@@ -152,10 +156,17 @@ def save_state(module: Any, forward: Forward, *, optimizer: Any = None, seed: in
         ValueError: as `sections_of`.
         WeightsRefused: parameters, statistics, moments or outputs that are not finite.
     """
-    sections = sections_of(module, optimizer)
+    return file_of(sections_of(module, optimizer), _outputs(forward, nnx.clone(module)), seed)
+
+
+def file_of(sections: Mapping[str, Section], outputs: Mapping[str, Array], seed: int | None) -> bytes:
+    """The file of these sections, with the outputs of their control forward.
+
+    Raises:
+        WeightsRefused: something in them is not finite.
+    """
     tensors = {f"{name}/{path}": a for name, section in sections.items() for path, a in section.leaves.items()}
     check_finite(tensors)
-    outputs = _outputs(forward, nnx.clone(module))
     for path, values in outputs.items():
         if values.dtype.kind not in "biu" and not np.isfinite(values.astype(np.float64)).all():
             raise WeightsRefused(Stage.CONTROL, OVERFLOWS, path)
@@ -200,6 +211,37 @@ def load_state(data: bytes) -> Stored:
     check_leaves(container, document)
     check_finite(container.tensors)
     check_hashes(container, document)
+    return _stored(container, document)
+
+
+def load_apart(data: bytes) -> tuple[Stored, dict[str, WeightsRefused]]:
+    """The sections of a file, each with a verdict of its own: one that is damaged does not take the others with it.
+
+    Returns:
+        the file, and why a section of it cannot be used (not finite, another hash), by name.
+
+    Raises:
+        WeightsRefused: the file as a whole: size, file format, schema, paths with shapes and dtypes, its description's
+            hash, its control.
+    """
+    container = read(data)
+    document = document_of(container)
+    check_leaves(container, document)
+    check_seal(document)
+    stored = _stored(container, document)
+    refused: dict[str, WeightsRefused] = {}
+    for name in (CONTROL, *stored.sections):
+        try:
+            check_finite(container.tensors, (f"{name}/",))
+            check_hash(container, document, name)
+        except WeightsRefused as reason:
+            if name == CONTROL:
+                raise
+            refused[name] = reason
+    return stored, refused
+
+
+def _stored(container: Container, document: Document) -> Stored:
     said = document["control"]
     if said is None:
         raise WeightsRefused(Stage.SCHEMA, NO_CONTROL)
@@ -238,10 +280,10 @@ def restore(module: Any, stored: Stored, section: str, forward: Forward) -> None
     copy = nnx.clone(module)
     for name in FILTERS:
         if name in stored.sections or name in ours:
-            _check_fits(name, stored.sections.get(name), ours.get(name))
-            _put(copy, name, stored.sections[name])
+            check_fits(name, stored.sections.get(name), ours.get(name))
+            put(copy, name, stored.sections[name])
     _check_control(stored, _outputs(forward, copy))
-    _put(module, section, stored.sections[section])
+    put(module, section, stored.sections[section])
 
 
 def restore_optimizer[T](optimizer: T, stored: Stored) -> T:
@@ -251,8 +293,13 @@ def restore_optimizer[T](optimizer: T, stored: Stored) -> T:
         WeightsRefused: the file has none, or one of another structure.
     """
     _present(stored, OPTIMIZER)
-    section, named = stored.sections[OPTIMIZER], _optimizer_leaves(optimizer)
-    _check_fits(OPTIMIZER, section, _section(named))
+    return put_optimizer(optimizer, stored.sections[OPTIMIZER])
+
+
+def put_optimizer[T](optimizer: T, section: Section) -> T:
+    """As `restore_optimizer`, from a section."""
+    named = _optimizer_leaves(optimizer)
+    check_fits(OPTIMIZER, section, _section(named))
     if isinstance(optimizer, nnx.Optimizer):
         flat = nnx.to_flat_state(nnx.state(optimizer))
         new = [(path, v.replace(_value(section, ".".join(map(str, path))))) for path, v in flat]
@@ -269,8 +316,12 @@ def _present(stored: Stored, section: str) -> None:
         raise WeightsRefused(Stage.SCHEMA, NO_SECTION, section=section, names=names)
 
 
-def _check_fits(name: str, got: Section | None, want: Section | None) -> None:
-    """Paths, shapes, dtypes and types of Variable are the module's own."""
+def check_fits(name: str, got: Section | None, want: Section | None) -> None:
+    """Paths, shapes, dtypes and types of Variable are the module's own.
+
+    Raises:
+        WeightsRefused: at `Stage.LEAVES`, with the first leaf that is not.
+    """
     theirs, ours = (_types(section) for section in (got, want))
     for path, text in ours.items():
         if path not in theirs:
@@ -288,7 +339,8 @@ def _types(section: Section | None) -> dict[str, str]:
     return {path: f"{section.variables[path]} {typed(a.dtype.name, a.shape)}" for path, a in section.leaves.items()}
 
 
-def _put(module: Any, name: str, section: Section) -> None:
+def put(module: Any, name: str, section: Section) -> None:
+    """A section that fits into a module, in place, unchecked."""
     flat = nnx.to_flat_state(nnx.state(module, FILTERS[name]))
     new = [(path, variable.replace(_value(section, ".".join(map(str, path))))) for path, variable in flat]
     nnx.update(module, nnx.from_flat_state(new))
@@ -304,12 +356,30 @@ def _value(section: Section, path: str) -> Any:
 def _check_control(stored: Stored, outputs: Mapping[str, Array]) -> None:
     if set(outputs) != set(stored.control):
         raise WeightsRefused(Stage.CONTROL, OUTPUT_TREE, got=len(outputs), want=len(stored.control))
+    check_outputs(stored, outputs)
+
+
+def check_outputs(stored: Stored, outputs: Mapping[str, Array]) -> float:
+    """Outputs of the control forward are those of the file, within its tolerance for this backend.
+
+    Returns:
+        the largest difference.
+
+    Raises:
+        WeightsRefused: at `Stage.CONTROL`: they are not, the file has none such, or it allows more than is accepted.
+    """
     here = control.backend()
     tolerance = stored.tolerance[here]
     control.check_width(tolerance, here)
+    largest = 0.0
     for path, got in outputs.items():
-        apart = difference(got, stored.control[path], tolerance)
+        if path not in stored.control:
+            raise WeightsRefused(Stage.CONTROL, NO_OUTPUT, path)
+        # Whole numbers (keys) are equal or they are not.
+        apart = difference(got, stored.control[path], EXACT if got.dtype.kind in "biu" else tolerance)
         if not apart.within:
             raise WeightsRefused(
                 Stage.CONTROL, APART, path, largest=f"{apart.largest:.3g}", tolerance=tolerance.text, backend=here
             )
+        largest = max(largest, apart.largest)
+    return largest
