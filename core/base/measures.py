@@ -160,6 +160,9 @@ TIMES: Final = Times(
 CUT: Final = Counter(
     "carry_lab_runs_cut_short", "Runs of a page that a newer input cut short, in no time above.", page=PAGES
 )
+SLOWED: Final = Counter(
+    "carry_lab_runs_slowed", "Runs of a page whose new sizes waited for a token to be compiled.", page=PAGES
+)
 CHECKS: Final = Counter(
     "carry_lab_checks",
     "Runs of a page with a checked input, by how the check ended.",
@@ -175,7 +178,7 @@ NUMERIC: Final = Counter(
 FAILURES: Final = Counter("carry_lab_failures", "Failures of Carry Lab's own that a page showed calmly.", page=PAGES)
 SESSIONS: Final = Counter("carry_lab_sessions", "Sessions that began and that ended.", what=("began", "ended"))
 
-COUNTERS: Final = (CUT, CHECKS, FAULTS, NUMERIC, FAILURES, SESSIONS)
+COUNTERS: Final = (CUT, SLOWED, CHECKS, FAULTS, NUMERIC, FAILURES, SESSIONS)
 
 _readings: dict[str, Reading] = {}
 

@@ -42,7 +42,9 @@ RIGHT_WHY, WRONG_WHY = "The reason: right.", "Not {code}: the check of that prog
 PROOF = "The number that shows it: {claim} It is {before}; with nothing wrong it is {expected}."
 STOPPED = "The script was stopped at a limit, so there is nothing to compare."
 UNREAD = "This cannot be run: {message}. It was not counted."
-NO_TIME = "There was no time to check all of it: the machine is busy. Nothing was counted. Check once more."
+NO_TIME = (
+    "There was no time to check all of it: the machine was busy. Nothing is counted, and your script is as it was."
+)
 UNCHANGED = "The script is as it was in the beginning, so this was not counted."
 RAISED = "The script stops with {type}: {message}"
 FOUND = "Still there: {code}, {title}."
@@ -62,8 +64,8 @@ TRUE, FALSE = "True", "False"
 _SHOWN, _FEW = 80, 12
 #: What is off by no more than this was rounded by hand.
 _CLOSE: Final = Tolerance(rtol=5e-3, atol=5e-3)
-#: The code of what is not run here.
-_NOT_RUN: Final = "X603"
+#: The codes of what is not run here, and of what ran out of time.
+_NOT_RUN, _OUT_OF_TIME = "X603", "X602"
 #: Kinds of error that a text has which is no script.
 _UNREAD: Final = frozenset({"SyntaxError", "IndentationError", "TabError", NO_SCRIPT})
 
@@ -90,6 +92,8 @@ class Grade:
         forms: by input, what is wrong with the form of an answer; then nothing was graded, and no try is counted.
         choice: what a class tally counts; "" where nothing was graded.
         void: there was no answer in it, such as a script that cannot be read; no try is counted either.
+        unread: it is void because nothing could be run: what the check found says why, at its place.
+        cut: it is void because there was no time to check all of it.
     """
 
     right: bool = False
@@ -97,6 +101,8 @@ class Grade:
     forms: tuple[tuple[int, str], ...] = ()
     choice: str = ""
     void: bool = False
+    unread: bool = False
+    cut: bool = False
 
     @property
     def counted(self) -> bool:
@@ -244,15 +250,20 @@ def grade_fix(challenge: Challenge, run: Graded, want: Graded) -> Grade:
     """
     unread = _unread(run)
     if unread:
-        return Grade(said=(Said(False, fill(UNREAD, message=unread)),), void=True)
+        return Grade(said=(Said(False, fill(UNREAD, message=unread)),), void=True, unread=True)
     if not run.whole and run.answer.report.outcome is not Outcome.LIMIT:
-        return Grade(said=(Said(False, fill(NO_TIME)),), void=True)
+        return Grade(said=(Said(False, fill(NO_TIME)),), void=True, cut=True)
     said = tuple(Said(False, text) for text in _wrong(challenge, run, want))
     if not said:
         return Grade(True, (Said(True, fill(CLEAN)),), choice=RIGHT)
     if run.answer.script.strip() == challenge.program.strip():  # somebody reads first what the check says
         return Grade(said=(*said, Said(False, fill(UNCHANGED))), void=True)
     return Grade(False, said, choice=WRONG)
+
+
+def out_of_time(run: Graded) -> bool:
+    """Whether it was stopped at the limit of a worker's time: by a loop that never ends, or by a busy machine."""
+    return any(one.code == _OUT_OF_TIME for one in run.answer.report.violations)
 
 
 def _unread(run: Graded) -> str:

@@ -34,11 +34,11 @@ _TYPED: Final = re.compile(r"[a-z]+\d*\s*(\[[^\[\]]*\])")  # float32[3,2]
 _SHORT: Final = {
     "f64": "float64", "double": "float64", "f32": "float32", "float": "float32", "f16": "float16", "half": "float16",
     "fp32": "float32", "single": "float32", "s32": "int32", "s8": "int8", "c64": "complex64",
-    "bf16": "bfloat16", "i64": "int64", "i32": "int32", "int": "int32", "integer": "int32", "i16": "int16",
+    "c128": "complex128", "complex": "complex64", "bf16": "bfloat16", "i64": "int64", "i32": "int32", "int": "int32", "integer": "int32", "i16": "int16",
     "i8": "int8", "u8": "uint8", "u16": "uint16", "u32": "uint32", "uint": "uint32", "boolean": "bool", "bool_": "bool",
 }  # fmt: skip
 DTYPES: Final = frozenset(
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 bfloat16 float16 float32 float64 complex64".split()
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 bfloat16 float16 float32 float64 complex64 complex128".split()
 )
 
 

@@ -2,8 +2,11 @@
 
 A room holds whole numbers by challenge and choice, and nothing else: no text that anybody typed, no session, no time of a
 vote but that of the last one. It is in the memory of this process alone, and gone when it is closed, or after some hours.
-That nobody counts twice is each session's own business (it remembers where it has voted); a room could only tell by
-remembering who voted, and that is what it must not do.
+That nobody counts twice is each session's own business (it remembers where it has voted, and the tab of its browser does
+over a reload); a room could only tell by remembering who voted, and that is what it must not do.
+
+Nor does a room know who opened it. So that nobody keeps all rooms to themselves, a session opens few (`pages.widgets`
+counts them), and a room whose owner has gone gives way sooner: to hold a room, a browser must stay.
 """
 
 from __future__ import annotations
@@ -51,6 +54,7 @@ class _Room:
     owner: str
     opened: float
     last: float
+    owners: int = 1
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
@@ -67,7 +71,7 @@ class Tally:
         self._rooms: dict[str, _Room] = {}
 
     def open(self) -> Key | None:
-        """A new room; None when there are as many as there may be, and all are in use."""
+        """A new room, its owner in it; None when there are as many as there may be, and all are in use."""
         with self._lock:
             self._forget()
             if len(self._rooms) >= LIMITS["tally_rooms"].value:
@@ -82,6 +86,21 @@ class Tally:
         with self._lock:
             if self._owned(key) is not None:
                 del self._rooms[key.code]
+
+    def come(self, key: Key) -> None:
+        """Its owner is here, in one window more."""
+        with self._lock:
+            room = self._owned(key)
+            if room is not None:
+                room.owners += 1
+
+    def leave(self, key: Key) -> None:
+        """A window of its owner is gone."""
+        with self._lock:
+            room = self._owned(key)
+            if room is not None:
+                room.owners = max(0, room.owners - 1)
+                room.last = max(room.last, self._now()) if not room.owners else room.last
 
     def is_open(self, key: Key) -> bool:
         """Whether there is a room with this code."""
@@ -148,6 +167,8 @@ class Tally:
 def _overdue(room: _Room, now: float) -> float:
     """For how many seconds a room may have given way to a new one; negative as long as it need not."""
     patience = LIMITS["tally_quiet" if room.counts else "tally_empty"].value
+    if not room.owners:
+        patience = min(patience, LIMITS["tally_left"].value)
     return now - room.last - patience
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import jax
 
+from core.base.limits import LIMITS
 from core.base.places import Place, Span
 from core.base.violation import Fix, TextEdit
 from core.contract.engine import Found
@@ -26,7 +27,7 @@ from core.doctor.pen import Pen, apply_edits, merged, offsets, position
 from core.doctor.script import Measures, ScriptRun
 
 #: Fixes shown for one fault, and edits tried for it.
-SHOWN, TRIED = 3, 10
+SHOWN, TRIED = LIMITS["fixes_shown"].value, LIMITS["fixes_tried"].value
 #: What ends a script.
 EXITS = frozenset({"SystemExit", "exit", "quit", "_exit"})
 #: Kinds of repairs that are no advice where a better one holds: a pair made anew at every step forgets the carry.
@@ -383,7 +384,7 @@ class Spots:
 # --- all together ---------------------------------------------------------------------------------------------------
 
 #: How many fixes "Apply all" puts together at most.
-TOGETHER = 6
+TOGETHER = LIMITS["fixes_together"].value
 TITLE_ALL = "Apply all"
 
 

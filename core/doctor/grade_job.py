@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from core.base.avals import aval_of, path_name
+from core.base.limits import LIMITS
 from core.contract.script_record import TIME
 from core.contract.source import Source
 from core.doctor.answer import Answer, Wish
@@ -37,7 +38,7 @@ from core.sandbox.timeup import TimeUp
 #: The kind of request.
 WISH: Final = "grade"
 #: Names of one request; leaves of one value, axes and elements of one leaf, characters of a path, that are sent and read.
-NAMES, LEAVES, AXES, ELEMENTS, PATH = 16, 32, 32, 4_096, 200
+NAMES, LEAVES, AXES, ELEMENTS, PATH = 16, 32, 32, LIMITS["graded_numbers"].value, 200
 
 type MakeAnswer = Callable[[Checkup, Wish], Answer]
 

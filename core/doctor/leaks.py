@@ -11,11 +11,12 @@ import jax
 import numpy as np
 from flax import nnx
 
+from core.base.limits import LIMITS
 from core.contract.script_record import Leak, ScriptRecord, Seen
 from core.contract.source import FUNCTIONS, Source
 
 #: How deep containers are searched, and how many objects in all.
-DEPTH, OBJECTS = 4, 20_000
+DEPTH, OBJECTS = 4, LIMITS["objects"].value
 #: What leads nowhere, and is most of what there is.
 PLAIN = (jax.Array, np.ndarray, str, int, float, type(None), types.BuiltinFunctionType)
 #: Methods that put their argument into the container they are called on.

@@ -21,6 +21,7 @@ from flax import nnx
 from jax._src import core as jax_core  # the only way to ask whether a trace is under way
 
 from core.base.avals import abstract
+from core.base.limits import LIMITS
 from core.base.places import Span
 from core.contract.script_record import Called, Held, ScriptRecord, Seen
 from core.contract.source import Source
@@ -30,13 +31,13 @@ from core.contract.subject import MISSING
 _make_context: Any = jax.make_user_context  # untyped in jax's stubs
 LOOKING = _make_context(False)
 #: How many evaluations of one expression, and calls of one call expression, are kept.
-EVALUATIONS, CALLS = 8, 64
+EVALUATIONS, CALLS = LIMITS["kept_evaluations"].value, LIMITS["kept_calls"].value
 #: Evaluations of one expression after which a loop is left to run at its own speed.
-MANY = 10_000
+MANY = LIMITS["loop_evaluations"].value
 #: Arrays from this size on count as large, and so much of them is held in all (bytes).
-LARGE, HELD = 1 << 18, 1 << 27
+LARGE, HELD = 1 << 18, LIMITS["held_bytes"].value
 #: How many latest values are held for putting calls together.
-LATEST = 100_000
+LATEST = LIMITS["latest_values"].value
 #: Public modules whose functions are known by the name they carry.
 LIBRARIES = ("jax", "flax", "numpy", "optax", "builtins", "functools", "math", "itertools", "operator")
 #: jax's array classes by the name they have for a reader.

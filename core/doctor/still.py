@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from core.base.limits import LIMITS
+
 #: How many objects are looked at; a script with more of them has its oldest restored.
-OBJECTS = 20_000
+OBJECTS = LIMITS["objects"].value
 #: NumPy arrays of at most this many bytes are copied.
 ARRAY_BYTES = 1 << 18
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from core.base.avals import Aval, LeafType
+from core.base.limits import LIMITS
 from core.base.outcome import Outcome, RawError, Report
 from core.base.places import Because, Place, Span
 from core.base.results import ScanResult, Series
@@ -27,7 +28,7 @@ DTYPES = frozenset(
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
 )
 #: Items of any one list, characters of any one text, numbers of any one array that are read.
-ITEMS, TEXT, NUMBERS = 20_000, 1_000_000, 1 << 22
+ITEMS, TEXT, NUMBERS = (LIMITS[name].value for name in ("answer_items", "answer_text", "answer_numbers"))
 #: Where an array's bytes are, in base64; as many as its shape and dtype say.
 BYTES = "bytes"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from core.base.limits import LIMITS
 from core.base.text import fill
 from core.inputs.fields import FieldTable, InputField, Kind
 from core.runners.cell_formulas import KINDS
@@ -14,7 +15,7 @@ PAGE: Final = "lstm"
 _TOP_SEED: Final = 2**31 - 1
 _ANY_SIZE: Final = 10**12
 #: How much typed text a link may carry for one input.
-_TEXT: Final = 4_000
+_TEXT: Final = LIMITS["link_text"].value
 
 #: Values of the inputs that break something: they are read in links and on cards, so they are words.
 NONE: Final = "right"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from core.base.limits import LIMITS
 from core.base.text import fill
 from core.inputs.class_panels import KEPT
 from core.inputs.fields import REFUSED, shorten
@@ -27,11 +28,22 @@ LABELS: Final[Mapping[str, str]] = {
 }
 NO_LESSON = "it must be a lesson’s number, or lesson and step, such as 3.2"
 UNKNOWN_LESSON = "there is no such lesson, or it has no such step"
-NO_KEY = "“{key}” is no key of a control, such as scan_length"
+NO_KEY = "“{key}” is no key of a control, such as {example}"
+#: A key of each page, to show what one looks like; where none is known, that of the first page.
+EXAMPLES: Final[Mapping[str, str]] = {
+    "scan": "scan_length",
+    "lstm": "lstm_batch",
+    "sequence": "sequence_length",
+    "gradients": "gradients_length",
+    "doctor": "doctor_gallery",
+    "lessons": "lessons_steps",
+    "challenges": "challenges_hints",
+    "catalogue": "catalogue_search",
+}
 TOO_MANY = "it names {count} controls, more than {limit}"
 NO_FLAG = "it must be 0 or 1"
 #: Controls that one link may name, each for hiding and locking.
-MOST: Final = 32
+MOST: Final = LIMITS["class_keys"].value
 _KEY: Final = re.compile(r"[a-z]+_[a-z0-9_]{1,38}")
 _LESSON: Final = re.compile(r"(?P<number>[1-9]\d{0,2})(?:\.(?P<step>[1-9]\d{0,1}))?", re.ASCII)
 
@@ -54,10 +66,10 @@ class Classroom:
     refused: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
-    def of_link(cls, params: Mapping[str, str]) -> Classroom:
-        """What an address says. Never raises: what cannot be had is refused by name."""
+    def of_link(cls, params: Mapping[str, str], page: str = "scan") -> Classroom:
+        """What the address of a page says. Never raises: what cannot be had is refused by name."""
         refused: list[str] = []
-        hide, lock = (_keys(params.get(name, ""), name, refused) for name in (HIDE, LOCK))
+        hide, lock = (_keys(params.get(name, ""), name, page, refused) for name in (HIDE, LOCK))
         flag = params.get(PRESENT, "0")
         if flag not in {"0", "1"}:
             refused.append(_refusal(PRESENT, flag, fill(NO_FLAG)))
@@ -93,13 +105,14 @@ def _lesson(text: str, refused: list[str]) -> tuple[int, int] | None:
     return int(found["number"]), int(found["step"] or 1)
 
 
-def _keys(text: str, name: str, refused: list[str]) -> tuple[str, ...]:
+def _keys(text: str, name: str, page: str, refused: list[str]) -> tuple[str, ...]:
     given = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if len(given) > MOST:
         refused.append(_refusal(name, text, fill(TOO_MANY, count=len(given), limit=MOST)))
         given = given[:MOST]
     bad = [key for key in given if not _KEY.fullmatch(key) or key.startswith(KEPT)]
-    refused += [_refusal(name, text, fill(NO_KEY, key=shorten(key))) for key in bad[:1]]
+    example = EXAMPLES.get(page, EXAMPLES["scan"])
+    refused += [_refusal(name, text, fill(NO_KEY, key=shorten(key), example=example)) for key in bad[:1]]
     return tuple(key for key in given if key not in bad)
 
 

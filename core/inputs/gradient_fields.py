@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from core.base.limits import LIMITS
 from core.inputs.fields import FieldTable, InputField, Kind, Value
 from core.inputs.generate import GENERATORS
 from core.steps.library import PRESETS, UNGUARDED
@@ -15,7 +16,7 @@ PAGE: Final = "gradients"
 _TOP_SEED: Final = 2**31 - 1
 _ANY_SIZE: Final = 10**12
 #: How much typed text a link may carry for one input.
-_TEXT: Final = 4_000
+_TEXT: Final = LIMITS["link_text"].value
 
 CELLS, PRESET, TRAINING = "cells", "preset", "training"
 VIEWS: Final = (CELLS, PRESET, TRAINING)

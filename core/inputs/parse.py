@@ -26,7 +26,7 @@ type Nested = Number | list["Nested"]
 #: The dtypes an input of a page can have. (uint8 and float64 are not offered: JAX's default mode narrows float64.)
 DTYPES = ("float32", "int32", "bool", "bfloat16", "float16", "int8")
 #: Axes of one typed array.
-MAX_AXES = 4
+MAX_AXES = LIMITS["axes"].value
 _LONGEST_NUMBER = 40
 #: What Windows programs write before a CSV file; it is no part of the first number.
 _BYTE_ORDER_MARK = "\ufeff"

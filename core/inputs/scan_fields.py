@@ -7,6 +7,7 @@ can name the place of a bad one.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -65,21 +66,33 @@ def scan_fields(values: Mapping[str, object]) -> FieldTable:
     stays the default: nothing may jump while a number is being mended.
     """
     step = step_of(values.get("step", DEFAULT.id))
-    fixed = FieldTable(PAGE, (*_fixed_fields(step), *_param_fields(step)))
+    fixed = _fixed_table(step.id)
     complete = fixed.complete(values)
     return FieldTable(PAGE, (*fixed.fields, *_init_fields(step, complete, values)))
 
 
 def opening(step: str) -> dict[str, Value]:
     """All values as the page opens with this step."""
+    return dict(_opening(step)) if step in STEPS else scan_fields({"step": step}).complete({"step": step})
+
+
+@functools.cache
+def _opening(step: str) -> dict[str, Value]:
+    """Of a step of the library: a page asks for it at every one of its "Break it" buttons."""
     return scan_fields({"step": step}).complete({"step": step})
 
 
 def scan_link_fields(params: Mapping[str, str]) -> FieldTable:
     """The table for what a link says."""
-    step = step_of(params.get("step", DEFAULT.id))
-    fixed = FieldTable(PAGE, (*_fixed_fields(step), *_param_fields(step)))
+    fixed = _fixed_table(step_of(params.get("step", DEFAULT.id)).id)
     return scan_fields(fixed.from_link(params).values)
+
+
+@functools.cache
+def _fixed_table(step: str) -> FieldTable:
+    """The fields of a step of the library that follow from nothing but the step."""
+    found = step_of(step)
+    return FieldTable(PAGE, (*_fixed_fields(found), *_param_fields(found)))
 
 
 def _fixed_fields(step: Step) -> tuple[InputField, ...]:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from core.base.limits import LIMITS
 from core.base.text import fill
 from core.plots.player_code import LOOP_NAMES, LoopLine, Tree, code_roles, loop_lines
 from core.plots.player_values import LeafTexts, leaf_texts
@@ -24,7 +25,7 @@ MAX_LEAVES = 6
 #: Elements of one value written out before an ellipsis.
 MAX_SHOWN = 4
 #: The payload as JSON, in bytes: it is sent with every rerun that changes it.
-MAX_BYTES = 300_000
+MAX_BYTES = LIMITS["player_bytes"].value
 #: The longest array value that a chip of the diagram holds; longer ones are drawn as their type.
 _CHIP_CHARACTERS = 9
 

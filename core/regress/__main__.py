@@ -1,6 +1,7 @@
 """``python -m core.regress record FILE [--page lstm] [--link "…"]`` and ``python -m core.regress check FILE…``.
 
-Exit status: 0 the same (or recorded), 1 something moved, 2 a file or an argument that cannot be used.
+Exit status: 0 the same (or recorded), 1 something moved, 2 a file or an argument that cannot be used, or output that
+cannot be written.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from core.base.limits import LIMITS
+from core.base.terminal import run
 from core.base.text import fill
 from core.inputs.fields import Value
 from core.regress.baseline import NoToleranceError
@@ -86,17 +88,19 @@ def _seed(text: str) -> int:
 
 def _record(asked: argparse.Namespace) -> int:
     path = Path(asked.file)
-    if path.exists() and not asked.reason.strip():
-        return _wrong(fill(THERE, file=path))
     if len(asked.reason) > _REASON:
         return _wrong(fill(LONG_REASON, count=len(asked.reason), limit=_REASON))
     try:
+        if not asked.reason.strip() and _is_there(path):
+            return _wrong(fill(THERE, file=path))
         values = values_of_link(asked.page, asked.link)
         page = page_state(asked.page or page_of_link(asked.link) or DEFAULT)
         file = _weights(asked.weights, values)
         baseline = record(page, values, file=file, own=asked.own_data, seed=asked.seed, reason=asked.reason.strip())
         data = to_bytes(baseline)
         _write(path, data)
+    except _NotReadError as error:
+        return _wrong(fill(NOT_READ, file=asked.weights, reason=error))
     except (BadLinkError, NotRecordedError, TooLargeError, WeightsRefused) as error:
         return _wrong(str(error))
     except OSError as error:
@@ -108,21 +112,37 @@ def _record(asked: argparse.Namespace) -> int:
     return SAME
 
 
+class _NotReadError(Exception):
+    """The file of parameters cannot be read; the message says why."""
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is such a file. `Path.exists` raises where it cannot tell, such as for a name that is too long."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
 def _weights(name: str, values: Mapping[str, Value]) -> CellWeights | None:
     """The file of parameters that the link names.
 
     Raises:
         BadLinkError: it names one that was not given, or another one.
         WeightsRefused: what was given is not taken.
-        OSError: it cannot be read.
+        _NotReadError: it cannot be read.
     """
     named = values.get("weights", "")
     if not name:
         if named:
             raise BadLinkError(fill(WEIGHTS_WANTED, name=named))
         return None
-    with Path(name).open("rb") as file:
-        data = file.read(LIMITS["weights_bytes"].value + 1)
+    try:
+        with Path(name).open("rb") as file:
+            data = file.read(LIMITS["weights_bytes"].value + 1)
+    except OSError as error:
+        raise _NotReadError(error.strerror or type(error).__name__) from None
     weights = load_cell(data, str(values.get("cell", "")))
     if weights.in_link != named:
         raise BadLinkError(fill(OTHER_WEIGHTS, file=name, got=weights.in_link, want=named or fill(NONE)))
@@ -184,4 +204,4 @@ def _cut(text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(main, UNUSABLE))

@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-import jsonschema  # type: ignore[import-untyped]
 import numpy as np
 
 from core.base.limits import LIMITS
@@ -27,6 +26,7 @@ from core.weights.container import parse_json, read, short, write
 from core.weights.document import digest
 from core.weights.load import load_cell
 from core.weights.refusal import WeightsRefused
+from core.weights.strict import unprintable, validator
 
 type Array = np.ndarray[Any, Any]
 type Json = dict[str, Any]
@@ -53,8 +53,11 @@ NO_BASELINE = "This is a safetensors file, but no baseline: its metadata has no 
 OTHER_FORMAT = "The file says that its format is “{got}”; a baseline is “{want}”."
 OTHER_VERSION = "This baseline is of format version {got}, and version {want} is read here. Record it anew, or check it with the Carry Lab that made it."
 NOT_BY_SCHEMA = "This baseline is not as its schema says, at {place}: {reason}."
+UNPRINTABLE = "What this baseline says has a letter that cannot be shown, at {place}."
 CHANGED = "What the file says was changed after it was recorded: its SHA-256 is {got}…, and it says {want}…."
 ARRAY_CHANGED = "{leaf} was changed after it was recorded: its SHA-256 is {got}…, and the file says {want}…."
+NOT_ALL = "The file has no case “{name}”, and does not say that its state has no input for it."
+BOTH = "The file has the case “{name}”, and says that it was left out."
 MISSING = "{leaf} is named in the file, and its numbers are not in it."
 LEFT_OVER = "The file holds numbers that belong to no leaf: tensor {name}."
 TWICE = "The case “{name}” stands in the file twice."
@@ -173,7 +176,9 @@ def _seal(document: Json) -> str:
 
 # --- reading --------------------------------------------------------------------------------------------------------
 
-_VALIDATOR: Final = jsonschema.Draft202012Validator(SCHEMA)
+_VALIDATOR: Final = validator(SCHEMA)
+#: Where numbers stand that somebody typed.
+_TYPED: Final = frozenset({"values", "edit"})
 
 
 def from_bytes(data: bytes) -> Baseline:
@@ -211,6 +216,9 @@ def _check(document: Any) -> None:
     if error is not None:
         place = short(".".join(map(str, error.absolute_path))) or fill(TOP)
         raise UnreadableError(fill(NOT_BY_SCHEMA, place=place, reason=short(error.message)))
+    where = unprintable(document, _TYPED)
+    if where is not None:
+        raise UnreadableError(fill(UNPRINTABLE, place=short(where)))
     sealed = _seal(document)
     if sealed != document["sha256"]:
         raise UnreadableError(fill(CHANGED, got=sealed[:8], want=document["sha256"][:8]))
@@ -232,6 +240,7 @@ def _baseline(document: Json, tensors: Mapping[str, Array]) -> Baseline:
             raise UnreadableError(fill(TWICE, name=one))
     if CaseName.STANDARD not in names:
         raise UnreadableError(fill(NO_STANDARD, name=CaseName.STANDARD))
+    _all_there(names, document["left_out"])
     for name in tensors:
         if name not in document["tensors"]:
             raise UnreadableError(fill(LEFT_OVER, name=short(name)))
@@ -256,6 +265,17 @@ def _baseline(document: Json, tensors: Mapping[str, Array]) -> Baseline:
         reason=document["reason"],
         weights=weights,
     )
+
+
+def _all_there(names: list[CaseName], left_out: list[str]) -> None:
+    """Every case of the small set is in the file, or the file says that its state has no input for it.
+
+    Raises:
+        UnreadableError: one is missing: a check without it would look like a whole one.
+    """
+    for name in CaseName:
+        if (name in names) == (name in left_out):
+            raise UnreadableError(fill(BOTH if name in names else NOT_ALL, name=name))
 
 
 def _weights(name: str | None, hashes: Mapping[str, str], tensors: Mapping[str, Array]) -> CellWeights | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from core.base.limits import LIMITS
 from core.base.parting import Stage
 from core.regress.case import Became, CaseName, Rows
 from core.regress.state import PAGES
@@ -12,9 +13,9 @@ FORMAT: Final = "carry-lab-baseline"
 #: Raised whenever a reader of before would read it wrong.
 VERSION: Final = 1
 #: Characters of a text, of a typed input, and of a path.
-_TEXT, _TYPED, _PATH = 400, 400_000, 400
+_TEXT, _TYPED, _PATH = 400, LIMITS["baseline_text"].value, 400
 #: Entries of a list or an object.
-_MANY: Final = 2_000
+_MANY: Final = LIMITS["baseline_items"].value
 
 type Json = dict[str, Any]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from core.base.text import fill
 from core.inputs import cell_fields, gradient_fields, sequence_fields
 from core.inputs import scan_fields as scan
 from core.inputs.classroom import NAMES
-from core.inputs.fields import FieldTable, Value, repeated
+from core.inputs.fields import FieldTable, Value, shorten
 from core.inputs.sequence_follow import follow
 from core.regress import cases_cell, cases_gradient, cases_scan, cases_sequence
 from core.regress.case import Case, CaseName, Made
@@ -24,6 +24,8 @@ DEFAULT: Final = scan.PAGE
 
 NO_PAGE = "There is no page “{page}”: baselines are made of {pages}."
 OTHER_PAGE = "The link is of the page “{got}”, not of “{want}”."
+TWICE = "The link gives “{name}” more than once."
+NO_LINK = "The link is no address: “{link}”."
 NOT_COMPLETE = "the settings of the page do not hold together: {names}"
 
 
@@ -121,8 +123,20 @@ def page_state(name: str) -> PageState:
 
 def page_of_link(link: str) -> str:
     """The page in an address, `scan` in one without a path; "" where only what stands behind ``?`` is given."""
-    parts = urlsplit(link if "?" in link or "://" in link else f"?{link}")
+    parts = _parts(link)
     return parts.path.strip("/").rpartition("/")[2] or (scan.PAGE if parts.netloc else "")
+
+
+def _parts(link: str) -> SplitResult:
+    """A link taken apart.
+
+    Raises:
+        BadLinkError: it is none (``http://[``).
+    """
+    try:
+        return urlsplit(link if "?" in link or "://" in link else f"?{link}")
+    except ValueError:
+        raise BadLinkError(fill(NO_LINK, link=shorten(link))) from None
 
 
 def values_of_link(page: str, link: str) -> dict[str, Value]:
@@ -136,14 +150,14 @@ def values_of_link(page: str, link: str) -> dict[str, Value]:
         BadLinkError: the link is of another page, or says something that the page refuses: a baseline of another state
             than the one that was asked for would be worth nothing.
     """
-    parts, name = urlsplit(link if "?" in link or "://" in link else f"?{link}"), page_of_link(link)
+    parts, name = _parts(link), page_of_link(link)
     if page and name and name != page:
         raise BadLinkError(fill(OTHER_PAGE, got=name, want=page))
     state = page_state(page or name or DEFAULT)
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     # What a class's link, or Streamlit itself, says is about the page's looks.
     params = {name: text for name, text in pairs if name not in NAMES and not name.startswith("embed")}
-    twice = repeated({key: sum(1 for other, _ in pairs if other == key) for key in params})
+    twice = [fill(TWICE, name=shorten(key)) for key in params if sum(other == key for other, _ in pairs) > 1]
     read = state.link_table(params).from_link(params)
     if read.refused or twice:
         raise BadLinkError(" ".join((*read.refused, *twice)))

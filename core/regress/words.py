@@ -8,10 +8,11 @@ from typing import Final
 
 from core.base.parting import Stage
 from core.base.text import fill
-from core.base.tolerance import EXACT
+from core.base.tolerance import EXACT, Tolerance
 from core.regress.baseline import Baseline
 from core.regress.case import Became
 from core.regress.compare import OUTCOME, LeafCheck, Place, Verdict
+from core.regress.environment import TOLERANCE as OURS
 
 SAME, MOVED = "Same", "Moved"
 SAME_WORDS = "{cases} cases, {leaves} leaves: every one within the file's tolerance."
@@ -24,6 +25,7 @@ PLAIN = "{text}."
 AT_T, AT_VISIT, AT_INIT, AT_INDEX = ", t = {t}", ", visit {t}", ", init", ", index {index}"
 TOLERANCE = "Tolerance, from the file, for {backend}: {each}; all else exact."
 EACH = "{dtype} {text}"
+WIDER = "That is wider than a recording here would have it ({each}): smaller moves than these are not seen."
 VERSIONS_CHANGED = "Recorded with other versions: {each}."
 CHANGE = "{name} {then} → {now}"
 ABSENT = "none"
@@ -144,10 +146,15 @@ def beside(baseline: Baseline, verdict: Verdict, most: int = 0) -> Iterator[str]
     if verdict.backend != verdict.recorded_on:
         yield fill(BACKENDS, then=verdict.recorded_on, now=verdict.backend)
     # Only of dtypes that were compared.
-    used = {check.dtype: check.tolerance for check in verdict.checks if check.tolerance != EXACT}
+    compared = (check for check in verdict.checks if check.tolerance != EXACT)
+    # The widest of a dtype: cases may be computed in different ones.
+    used = {one.dtype: one.tolerance for one in sorted(compared, key=lambda one: (one.tolerance.rtol, one.tolerance.atol))}
     each = ", ".join(fill(EACH, dtype=name, text=tolerance.text) for name, tolerance in used.items())
     if each:
         yield fill(TOLERANCE, backend=verdict.backend, each=each)
+    wider = _wider(baseline, verdict)
+    if wider:
+        yield fill(WIDER, each=wider)
     found = [fill(NAN_EACH, count=one.nan, case=one.case, leaf=one.leaf) for one in verdict.nan]
     if found:
         said = "; ".join(found[:NAMED])
@@ -156,6 +163,17 @@ def beside(baseline: Baseline, verdict: Verdict, most: int = 0) -> Iterator[str]
     yield data_words(baseline)
     if baseline.weights is not None:
         yield fill(OF_FILE, hash=baseline.weights.short)
+
+
+def _wider(baseline: Baseline, verdict: Verdict) -> str:
+    """The tolerances of a recording here, of the dtypes for which the file allows more; "" where it does for none.
+
+    What a file says of itself goes: but nobody should have to know the table by heart to see that it was changed.
+    """
+    given, ours = baseline.tolerance.get(verdict.backend, {}), OURS.get(verdict.backend, {})
+    own = {name: Tolerance(*ours.get(name, (0.0, 0.0))) for name in given}
+    wide = [name for name, (rtol, atol) in given.items() if rtol > own[name].rtol or atol > own[name].atol]
+    return ", ".join(fill(EACH, dtype=name, text=own[name].text) for name in wide)
 
 
 # --- a recording ----------------------------------------------------------------------------------------------------

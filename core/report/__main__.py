@@ -7,16 +7,20 @@ not be read or written; 3 nothing failed, and a criterion that applies could not
 from __future__ import annotations
 
 import argparse
+import math
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
 from core.base.limits import LIMITS
+from core.base.terminal import run
 from core.base.text import fill
 from core.doctor.check import Terms
 from core.doctor.instrument import Prepare, trusted
+from core.inputs.fields import shorten
 from core.report.as_json import UnreadableReportError, read_json, write_json
 from core.report.compose import UnmakeableError, compose
 from core.report.declared import FIELDS
@@ -68,9 +72,15 @@ WHAT: Final = "WHAT"
 NO_PAGE = "{name}: there is no such page and no such file. Pages are {pages}."
 NOT_READ = "{name}: {reason}"
 NO_TEXT = "not text in UTF-8"
+TWICE = "The link gives “{name}” more than once."
+NO_LINK = "{name}: this is no address."
+TOO_LONG = "more than {limit:,} bytes"
+NO_SECONDS = "a number of seconds from 0 to 3600"
 NOTHING = "Give a page or a file; --help says more."
 DECLARED_BAD = "--{field}: {reason}"
 PROGRESS = "{part} …"
+#: Seconds of timed runs.
+_LONGEST: Final = 3_600
 PASSED, FAILED, UNMADE, INCOMPLETE = 0, 1, 2, 3
 STATUS: Final = {Verdict.PASS: PASSED, Verdict.FAIL: FAILED, Verdict.INCOMPLETE: INCOMPLETE}
 WORDS: Final = {
@@ -107,16 +117,24 @@ def wanted_of(what: str, declared: dict[str, str], *, values: bool = False) -> W
     Raises:
         UnmakeableError: it is none of these, or something in it cannot be read.
     """
-    parts = urlsplit(what)
+    try:
+        parts = urlsplit(what)
+    except ValueError:
+        raise UnmakeableError(fill(NO_LINK, name=shorten(what))) from None
     name = parts.path.strip("/").rpartition("/")[2] if parts.scheme in ("http", "https") else parts.path.strip("/")
     page = name or (SCAN if parts.scheme or what.startswith(("/", "?")) else "")
     if page in PAGES and not (not parts.scheme and not parts.query and Path(what).is_file()):
-        read = from_link(page, dict(parse_qsl(parts.query, keep_blank_values=True)))
-        if read.refused:
-            raise UnmakeableError("\n".join(read.refused))
+        pairs = parse_qsl(parts.query, keep_blank_values=True)
+        read = from_link(page, dict(pairs))
+        counts = Counter(key for key, _ in pairs)
+        twice = [fill(TWICE, name=shorten(key)) for key, count in counts.items() if count > 1]
+        if read.refused or twice:
+            raise UnmakeableError("\n".join((*read.refused, *twice)))
         return Wanted(page, read.values, declared=declared, with_values=values)
     try:
-        text = sys.stdin.read() if what == "-" else Path(what).read_text(encoding="utf-8")
+        text = _bytes(what, LIMITS["report_source"].value).decode("utf-8-sig")
+    except _TooLongError as error:
+        raise UnmakeableError(fill(NOT_READ, name=what, reason=error)) from None
     except UnicodeDecodeError:
         raise UnmakeableError(fill(NOT_READ, name=what, reason=fill(NO_TEXT))) from None
     except FileNotFoundError:
@@ -125,6 +143,38 @@ def wanted_of(what: str, declared: dict[str, str], *, values: bool = False) -> W
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise UnmakeableError(fill(NOT_READ, name=what, reason=reason)) from None
     return Wanted(SCRIPT, text=text, declared=declared, with_values=values)
+
+
+class _TooLongError(Exception):
+    """There is more of it than is read; the message says how much is."""
+
+
+def _bytes(name: str, limit: int) -> bytes:
+    """What a file holds, or standard input for ``-``, and no more than is read of it.
+
+    Raises:
+        OSError: it cannot be read.
+        _TooLongError: it is longer. A device or a pipe may have no end.
+    """
+    if name == "-":
+        data = sys.stdin.buffer.read(limit + 1)
+    else:
+        with Path(name).open("rb") as file:
+            data = file.read(limit + 1)
+    if len(data) > limit:
+        raise _TooLongError(fill(TOO_LONG, limit=limit))
+    return data
+
+
+def _seconds(text: str) -> float:
+    """`argparse` names the option, and the text that is no number."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds <= _LONGEST:
+        raise argparse.ArgumentTypeError(fill(NO_SECONDS))
+    return seconds
 
 
 def make(
@@ -169,7 +219,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--values", action="store_true", help=HELP_VALUES)
     parser.add_argument("--trust", action="store_true", help=HELP_TRUST)
     seconds = LIMITS["report_latency_alone"].value / 1000
-    parser.add_argument("--latency", metavar="SECONDS", type=float, help=HELP_LATENCY.format(seconds=seconds))
+    parser.add_argument("--latency", metavar="SECONDS", type=_seconds, help=HELP_LATENCY.format(seconds=seconds))
     parser.add_argument("--read", metavar="FILE", help=HELP_READ)
     return parser
 
@@ -199,11 +249,10 @@ def _write(report: ContractReport, markdown: str | None, as_json: str | None) ->
 def _again(name: str) -> int:
     """A report that was written before."""
     try:
-        raw = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        report = read_json(raw)
+        report = read_json(_bytes(name, LIMITS["report_bytes"].value))
     except OSError as error:
         return _refuse(fill(NOT_READ, name=name, reason=error.strerror or type(error).__name__))
-    except UnreadableReportError as error:
+    except (_TooLongError, UnreadableReportError) as error:
         return _refuse(fill(NOT_READ, name=name, reason=error))
     sys.stdout.write(write_markdown(report))
     return STATUS[report.verdict]
@@ -224,4 +273,4 @@ def _prepare() -> Prepare:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(main, UNMADE))

@@ -11,6 +11,7 @@ import jsonschema  # type: ignore[import-untyped]
 
 from core.base.limits import LIMITS
 from core.base.text import fill
+from core.inputs.fields import shorten
 from core.report.model import SCHEMA, ContractReport, IncompleteReportError
 from core.report.plain import NotPlainError, plain, read
 
@@ -78,7 +79,7 @@ def read_json(raw: str | bytes) -> ContractReport:
     except (RecursionError, ValueError) as error:
         raise UnreadableReportError(fill(NO_JSON, reason=type(error).__name__, line=1)) from None
     if isinstance(data, dict) and data.get("schema") != SCHEMA and "schema" in data:
-        raise UnreadableReportError(fill(OTHER_SCHEMA, got=str(data["schema"])[:40], want=SCHEMA))
+        raise UnreadableReportError(fill(OTHER_SCHEMA, got=shorten(str(data["schema"]), 40), want=SCHEMA))
     _validate(data)
     body = {name: value for name, value in data.items() if name not in ("schema", "kind", "verdict")}
     try:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import jax.numpy as jnp
 import numpy as np
 
+from core.base.limits import LIMITS
 from core.base.text import fill
 from core.inputs.parse import DTYPES
 from core.report.model import Criterion, Declared, Name, Status
@@ -27,7 +28,7 @@ FIELDS: Final[Mapping[str, str]] = {
 }
 LETTERS: Final = "TBFH"
 #: Characters of one text.
-_MOST: Final = 500
+_MOST: Final = LIMITS["report_declared"].value
 
 NO_LETTERS = "Use each of the letters T, B, F, H once at most, in the order of the axes: TBF."
 NO_DTYPE = "There is no dtype “{value}” here. Take one of: {known}."

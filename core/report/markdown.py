@@ -159,14 +159,19 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
         yield "| " + " | ".join(row) + " |"
 
 
+def _line(text: str) -> str:
+    """On one line, every letter of it one that is shown: none moves a cursor or turns the letters after it around."""
+    return "".join(letter if letter.isprintable() else "·" for letter in " ".join(text.split()))
+
+
 def _plain(text: str) -> str:
     """Text that means nothing but itself, on one line."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return _SPECIAL.sub(r"\\\1", _line(text))
 
 
 def _code(text: str) -> str:
     """As code: nothing in it means anything; a bar would end the cell, a backtick the code."""
-    return "`" + " ".join(text.split()).replace("`", "'").replace("|", "\\|") + "`"
+    return "`" + _line(text).replace("`", "'").replace("|", "\\|") + "`"
 
 
 def _latency(report: ContractReport) -> Iterator[str]:

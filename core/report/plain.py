@@ -14,9 +14,11 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Final, cast
 
+from core.base.limits import LIMITS
+
 #: Characters of one text, items of one list.
-TEXT: Final = 20_000
-ITEMS: Final = 100_000
+TEXT: Final = LIMITS["report_text"].value
+ITEMS: Final = LIMITS["report_items"].value
 _WILD: Final = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 

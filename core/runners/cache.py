@@ -23,6 +23,7 @@ import jax
 import jax.monitoring
 from jax import tree_util
 
+from core.base.bucket import Bucket
 from core.base.limits import LIMITS
 from core.base.measures import Part, timed
 
@@ -81,6 +82,53 @@ def count_compiles() -> Iterator[CompileCount]:
         yield counter
     finally:
         _counting.open = [c for c in _counting.open if c is not counter]
+
+
+# --- holding up -----------------------------------------------------------------------------------------------------
+
+
+class SlowedError(BaseException):
+    """A program is not there, and its session has no token to have it compiled: nothing was done, try again later.
+
+    No `Exception`: whoever looks at what a step raises must not take it for the step's own.
+    """
+
+
+class _Gate(threading.local):
+    """The bucket that this thread's compilations wait for; None where nothing holds them up."""
+
+    bucket: Bucket | None = None
+
+
+_gate = _Gate()
+
+
+@contextmanager
+def paced(bucket: Bucket) -> Iterator[None]:
+    """Within this, on this thread, the first program that is to be compiled must find a token in the bucket.
+
+    Only the first: work that has begun is brought to its end, and what it owes holds up the next one. Programs that are
+    there already need none. It takes no tokens: pay with `Bucket.take` for what `count_compiles` has counted.
+
+    Raises:
+        SlowedError: there is no token; or, before anything is done, when the bucket is `overdrawn`.
+    """
+    if bucket.overdrawn:
+        raise SlowedError
+    before, _gate.bucket = _gate.bucket, bucket
+    try:
+        yield
+    finally:
+        _gate.bucket = before
+
+
+def _pass_gate() -> None:
+    bucket = _gate.bucket
+    if bucket is None:
+        return
+    if bucket.wait > 0:
+        raise SlowedError
+    _gate.bucket = None
 
 
 # --- keys -----------------------------------------------------------------------------------------------------------
@@ -176,10 +224,12 @@ class Programs:
             the program, and whether this call compiled it.
 
         Raises:
+            SlowedError: within `paced`, where it would have to be compiled.
             whatever tracing `function` raises; nothing is kept then.
         """
         types = _types(args) if key is not None and _ours(key) else None
         if types is None:
+            _pass_gate()
             program = _compile(function, args)
             with self._lock:
                 self._compiles += 1
@@ -191,6 +241,7 @@ class Programs:
             with self._lock:
                 slot = self._slots.get(key)
                 if mine := slot is None:
+                    _pass_gate()  # before anybody can wait for it
                     slot = self._slots[key] = _Slot()
                 else:
                     self._slots.move_to_end(key)

@@ -34,6 +34,8 @@ type Array = np.ndarray[Any, Any]
 #: Names of the changes in `SequenceTrial.weights`.
 FORGET_BIAS: Final = "forget_bias"
 RECURRENT_SCALE: Final = "recurrent_scale"
+#: Of one thread: both of a bidirectional layer, and those of the run that it is compared with.
+LAST_CELLS: Final = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,11 +77,34 @@ def parts_of_cell(kind: str, in_features: int, hidden_features: int, seed: int) 
     key = (kind, in_features, hidden_features, seed)
     known = all(type(part) is int for part in key[1:]) and 0 <= seed < LIMITS["kept_seed"].value
     if not known:
-        return _take_apart(*key)
+        return _of_this_thread(key)
     found = _kept.get(key)
     if found is None:
         _kept.put(key, found := _take_apart(*key))
     return found
+
+
+class _Last(threading.local):
+    """The last few cells of this thread alone: a page asks for its own three times, and nobody else can meet a seed here."""
+
+    def __init__(self) -> None:
+        self.cells: dict[tuple[Any, ...], CellParts] = {}
+
+
+_last = _Last()
+on_clear(lambda: _last.cells.clear())
+
+
+def _of_this_thread(key: tuple[Any, ...]) -> CellParts:
+    if not all(type(part) in (int, str) for part in key):
+        return _take_apart(*key)
+    cells = _last.cells
+    if key not in cells:
+        made = _take_apart(*key)
+        while len(cells) >= LAST_CELLS:
+            cells.pop(next(iter(cells)))
+        cells[key] = made
+    return cells[key]
 
 
 def _take_apart(kind: str, in_features: Any, hidden_features: Any, seed: Any) -> CellParts:

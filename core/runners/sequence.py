@@ -29,7 +29,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
+from flax import nnx
+from jax import lax, tree_util
 
 from core.base.sequences import Direction, Masking, SequenceResult, Slip
 from core.contract.subject import SequenceTrial
@@ -293,30 +294,69 @@ def call_layer(trial: SequenceTrial) -> Any:
     """
     keep_room()
     if masking_of(trial) is Masking.MASK:
-        return _masked_scans(trial)
+        return _masked_scans(trial, *_masked_given(trial))
     layer = layer_of(trial)
+    inputs, start, lengths = _layer_given(trial)
+    return layer(jax.device_put(inputs), initial_carry=jax.device_put(start), seq_lengths=lengths)
+
+
+def call_compiled(trial: SequenceTrial) -> Any:
+    """As `call_layer`, in a compiled program that is kept for the next of these sizes: a check after every change.
+
+    The layer's own code is what is compiled. Called without jit it is compiled anew each time, since the function that it
+    hands to `lax.scan` is a new one (110 ms, measured).
+    """
+    keep_room()
+    parts = [*cells_of(trial)]
+    sizes = tuple((cell.kind.name, *cell.size) for cell in parts)
+    options = (trial.time_major, trial.unroll, trial.return_carry, trial.reverse, trial.keep_order, trial.bidirectional)
+    if masking_of(trial) is Masking.MASK:
+        slips = tuple(sorted(slip.name for slip in trial.slips))
+
+        def scans(leaves: tuple[Any, ...], starts: Any, xs: Any) -> Any:
+            return _masked_scans(trial, starts, xs, leaves)
+
+        args = (tuple(cell.leaves for cell in parts), *_masked_given(trial))
+        program, _ = PROGRAMS.get(("scan with a mask", sizes, options, slips), scans, args)
+        return program(*args)
+    graph, state = nnx.split(layer_of(trial))
+    leaves, tree = tree_util.tree_flatten(state)
+
+    def layer(leaves: tuple[Any, ...], inputs: Any, start: Any, lengths: Any) -> Any:
+        made = nnx.merge(graph, tree_util.tree_unflatten(tree, leaves))
+        return made(inputs, initial_carry=start, seq_lengths=lengths)
+
+    inputs, start, lengths = _layer_given(trial)
+    given = (tuple(leaves), inputs, start, lengths)
+    program, _ = PROGRAMS.get(("layer of Flax", sizes, options), layer, given)
+    return program(*given)
+
+
+def _layer_given(trial: SequenceTrial) -> tuple[Any, Any, Any]:
+    """Inputs, initial carry and lengths."""
     kind = KINDS[trial.kind]
     given = lengths_given(trial)
     start: Any = None  # as a learner has it: the layer makes zeros, of the batch that it then has
     if trial.init is not None or trial.previous is not None:
-        starts = [jax.device_put(carry_of(kind, start)) for start in starts_of(trial, trial.read.shape[1])]
+        starts = [carry_of(kind, start) for start in starts_of(trial, trial.read.shape[1])]
         start = tuple(starts) if trial.bidirectional else starts[0]
-    return layer(
-        jax.device_put(canonical(trial.inputs)),
-        initial_carry=start,
-        seq_lengths=None if given is None else jnp.asarray(given),
-    )
+    return canonical(trial.inputs), start, None if given is None else jnp.asarray(given)
 
 
-def _masked_scans(trial: SequenceTrial) -> Any:
-    """The scan with a mask, as a learner would write it; reversed by its own ``reverse=True``."""
+def _masked_given(trial: SequenceTrial) -> tuple[Any, Any]:
+    """Initial carries of both ways, and (xs, mask) over time."""
     mask = np.asarray(trial.mask, bool)
     xs = (canonical(trial.read), mask if trial.misread else mask.swapaxes(0, 1))
+    return starts_of(trial, xs[0].shape[1]), xs
+
+
+def _masked_scans(trial: SequenceTrial, starts: Any, xs: Any, leaves: tuple[Any, ...] | None = None) -> Any:
+    """The scan with a mask, as a learner would write it; reversed by its own ``reverse=True``."""
     along = Slip.FEATURE_MASK in trial.slips
     out = []
     ways = (False, True) if trial.bidirectional else (trial.reverse,)
-    for parts, start, backwards in zip(cells_of(trial), starts_of(trial, xs[0].shape[1]), ways, strict=True):
-        cell = parts.cell()
+    for at, (parts, start, backwards) in enumerate(zip(cells_of(trial), starts, ways, strict=True)):
+        cell = parts.cell(None if leaves is None else leaves[at])
 
         def step(carry: Any, x: Any, cell: Any = cell) -> Any:
             new, y = cell(carry, x[0])

@@ -27,7 +27,7 @@ from core.runners.cell_formulas import KINDS, CellKind, FormulaStep, GateWeights
 from core.runners.cells import apart, parts_of
 from core.runners.layers import cells_of, parameters
 from core.runners.room import keep_room
-from core.runners.sequence import call_layer, carry_of, starts_of
+from core.runners.sequence import call_compiled, carry_of, starts_of
 from core.runners.sequence_compare import (
     CheckName,
     Leaf,
@@ -232,7 +232,7 @@ def sequence_checks(trial: SequenceTrial, result: SequenceResult, steps: int | N
 
 def _layer(trial: SequenceTrial, result: SequenceResult) -> SequenceCheck:
     """Outputs of the layer itself, and its carry where it returns one."""
-    returned = jax.device_get(call_layer(trial))
+    returned = jax.device_get(call_compiled(trial))
     carry, outputs = returned if trial.return_carry else (None, returned)
     read = outputs if trial.time_major else outputs.swapaxes(0, 1)
     forward = result.forward
@@ -249,7 +249,7 @@ def _layer(trial: SequenceTrial, result: SequenceResult) -> SequenceCheck:
 
 def _scan(trial: SequenceTrial, result: SequenceResult) -> SequenceCheck:
     """Outputs and final carry of the scan with a mask; `lax.scan` keeps the order of ys also when it runs from the end."""
-    returned = jax.device_get(call_layer(trial))
+    returned = jax.device_get(call_compiled(trial))
     scans = returned if trial.bidirectional else (returned,)
     leaves = []
     times = np.broadcast_to(np.arange(result.length)[:, None], result.forward.order.shape)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 from typing import Final
 
+from core.base.limits import LIMITS
+
 #: Characters of output that are kept (DESIGN.md section 5).
-OUTPUT_LIMIT: Final = 65_536
+OUTPUT_LIMIT: Final = LIMITS["script_output"].value
 
 
 class Output:

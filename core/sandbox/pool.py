@@ -9,6 +9,7 @@
 
 What holds:
 - A worker that ran one session's script never serves another. It stays with that session while there is room.
+- A session has one request running and one waiting: a newer one takes the place of the one that waits.
 - At most `running` scripts compute at the same time, so that the 5 s of each are its own; they count from the moment
   the worker says that it begins (one that says nothing for a second has begun). At 4 s the worker stops its script
   itself and still answers; at 5 s it is killed.
@@ -114,7 +115,7 @@ class Pool:
             self._arrange()
 
     def submit(self, session: str, request: dict[str, Any]) -> Ticket:
-        """Queue a request. A waiting one of the same session and ``wish`` gives way to it (it ends as CANCELLED).
+        """Queue a request. One of the same session that waits gives way to it (it ends as REPLACED).
 
         Args:
             session: whose worker is to answer.
@@ -136,7 +137,7 @@ class Pool:
             self._want(session)
             older = self._queue.put(ticket)
             if older is not None:
-                self._finish(older, Stopped(StopReason.CANCELLED))
+                self._finish(older, Stopped(StopReason.REPLACED))
             self._arrange()
         self._rouse()
         return ticket
@@ -174,8 +175,7 @@ class Pool:
     def status(self) -> PoolStatus:
         """How it is."""
         with self._lock:
-            crew = list(self._crew)
-            idle = [w for w in crew if w.idle]
+            crew, idle = list(self._crew), [w for w in self._crew if w.idle]
             return PoolStatus(
                 alive=not self._closed and self._starter.alive,
                 limit=self._bounds.running,
@@ -298,8 +298,8 @@ class Pool:
             return
         begun = worker.sent if worker.started is None else worker.started
         if isinstance(message.get("answer"), dict):
+            self._finish(ticket, Done(message["answer"], now - begun, worker.sent - ticket.asked, worker.share(now)))
             self._stand_by(worker, now)
-            self._finish(ticket, Done(message["answer"], now - begun, worker.sent - ticket.asked))
             if message.get("retire") or worker.jobs >= self._bounds.jobs or self._too_fat(worker):
                 self._let_go(worker)
         elif "long" in message:
@@ -392,7 +392,7 @@ class Pool:
     def _run(self, worker: Worker, ticket: Ticket) -> None:
         worker.ticket, worker.used = ticket, True
         worker.sent = worker.touched = time.monotonic()
-        worker.started = None
+        worker.started, worker.cpu = None, worker.process.cpu()
         if not worker.process.send(ticket.frame):
             self._selector.modify(worker.process, selectors.EVENT_READ | selectors.EVENT_WRITE, worker)
 
@@ -459,7 +459,7 @@ class Pool:
                 self._queue.put_back(ticket)
             else:
                 begun = worker.sent if worker.started is None else worker.started
-                self._finish(ticket, Stopped(reason, now - begun, line))
+                self._finish(ticket, Stopped(reason, now - begun, line, worker.share(now)))
         self._end(worker)
 
     def _end(self, worker: Worker) -> None:

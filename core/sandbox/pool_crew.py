@@ -23,7 +23,7 @@ class Worker:
         session: whose it is, or for whom it is kept ready; None for a spare one.
         used: it ran a script of that session.
         ticket: what it is doing; None when it is idle.
-        sent: when it was sent its request. started: when it said that it begins; None until then.
+        sent: when it was sent its request. cpu: what it had used of a core by then, in seconds. started: when it said that it begins; None until then.
         touched: when it last had anything to do.
         jobs: requests that it answered.
         doomed: why it is to be killed, and when at the latest: it was asked to say where it is first.
@@ -36,10 +36,16 @@ class Worker:
     used: bool = False
     ticket: Ticket | None = None
     sent: float = 0.0
+    cpu: float = 0.0
     started: float | None = None
     touched: float = field(default_factory=time.monotonic)
     jobs: int = 0
     doomed: tuple[StopReason, float] | None = None
+
+    def share(self, now: float) -> float:
+        """The share of one core that it had since it was sent its request: above 1 where it used several, 1 if not known."""
+        used = self.process.cpu() - self.cpu
+        return used / (now - self.sent) if used >= 0 and now > self.sent else 1.0
 
     @property
     def idle(self) -> bool:

@@ -94,6 +94,15 @@ class WorkerProcess:
         except psutil.Error:
             return 0
 
+    def cpu(self) -> float:
+        """Seconds of a core that it has used since it was forked; -1 once it is gone."""
+        try:
+            self._process = self._process or psutil.Process(self.pid)
+            times = self._process.cpu_times()
+            return float(times.user + times.system)
+        except psutil.Error:
+            return -1.0
+
     def ask(self) -> None:
         """Have it say where its main thread is; `line` knows as soon as it did."""
         self._signal(signal.SIGUSR1)

@@ -9,7 +9,10 @@ from core.sandbox.pool_ticket import Ticket
 
 
 class FairQueue:
-    """First come, first served, one request a session and round. Not safe for threads: the pool holds its lock."""
+    """First come, first served, one waiting request a session. Not safe for threads: the pool holds its lock.
+
+    Beside it there may be one that was put back: it had its turn, and lost it by our own fault.
+    """
 
     def __init__(self) -> None:
         #: Sessions that wait, in the order of their turns; each with its requests in order.
@@ -19,10 +22,10 @@ class FairQueue:
         return sum(len(line) for line in self._waiting.values())
 
     def put(self, ticket: Ticket) -> Ticket | None:
-        """Add a request. It takes the place of the session's older one of the same wish, which is returned."""
+        """Add a request. It takes the place of the session's older one, which is returned; None where none waited."""
         line = self._waiting.setdefault(ticket.session, deque())
         for index, older in enumerate(line):
-            if older.wish == ticket.wish:
+            if not older.tries:
                 line[index] = ticket
                 return older
         line.append(ticket)
@@ -35,7 +38,7 @@ class FairQueue:
         self._waiting = {ticket.session: line, **self._waiting}
 
     def take(self, session: str) -> Ticket:
-        """The session's next request; its other ones wait until all other sessions had a turn."""
+        """The session's next request; another one of it waits until all other sessions had a turn."""
         line = self._waiting.pop(session)
         ticket = line.popleft()
         if line:

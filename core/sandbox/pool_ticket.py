@@ -19,7 +19,8 @@ class StopReason(enum.StrEnum):
     MEMORY = "memory"  # it was stopped at the limit ``worker_memory``, or found none left
     DIED = "died"  # the worker crashed (a stack overflow in C), sent garbage, or failed by our own fault
     OUTPUT = "output"  # the answer was over the limit ``answer_bytes``
-    CANCELLED = "cancelled"  # by `Ticket.cancel`, by a newer request of its kind, or the pool was closed
+    CANCELLED = "cancelled"  # by `Ticket.cancel`, or its session is over, or the pool was closed
+    REPLACED = "replaced"  # by a newer request of its session, while it waited
     BUSY = "busy"  # the queue was full
 
 
@@ -27,21 +28,27 @@ class StopReason(enum.StrEnum):
 class Done:
     """An answer, as the handler gave it: read it strictly (`core.doctor.wire`), for a stranger's worker sent it.
 
-    `seconds`: how long the worker took. `waited`: how long it was queued before.
+    `seconds`: how long the worker took. `waited`: how long it was queued before. `share`: of one core, that it had
+    meanwhile: well below 1 where the machine was busy with others.
     """
 
     answer: dict[str, Any]
     seconds: float = 0.0
     waited: float = 0.0
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """No answer. `line`: where the script was, as far as that could be seen from outside; a line of the script."""
+    """No answer. `line`: where the script was, as far as that could be seen from outside; a line of the script.
+
+    `share`: as of an answer.
+    """
 
     reason: StopReason
     seconds: float = 0.0
     line: int | None = None
+    share: float = 1.0
 
 
 type Result = Done | Stopped
@@ -62,7 +69,7 @@ class Ticket:
 
     Attributes:
         session: whose it is.
-        wish: its kind: a newer request of the same kind takes its place in the queue.
+        wish: its kind, as its handler calls it.
         frame: what the worker is sent.
         page: on which it was asked for.
     """

@@ -11,6 +11,7 @@ the JSON, how many tensors there are, and names that stand there twice (of which
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -79,10 +80,12 @@ TWICE = "“{name}” stands in it twice"
 NOT_FINITE_JSON = "it holds {word}, which is no JSON number"
 NOT_PARSED = "{why} at character {at}"
 LONG_NUMBER = "a number in it has too many digits"
+TOO_LARGE_NUMBER = "a number in it is larger than any floating-point number"
 TOO_MANY = "The file names {count} tensors; {limit} are read at most."
 BAD_METADATA = "The header's metadata must be text by name."
 BAD_ENTRY = "The header says of {leaf} something else than dtype, shape and data_offsets."
 BAD_DTYPE = "{leaf} has dtype {dtype}, which is not read here."
+BAD_AXES = "{leaf} has {count} axes; {limit} are read at most."
 BAD_OFFSETS = (
     "{leaf} should take {want} bytes by its shape {shape} and dtype {dtype}; its offsets {begin} to {end} say {got}."
 )
@@ -178,7 +181,7 @@ def parse_json(text: str) -> Any:
     if deepest > LIMITS["weights_depth"].value:
         raise _no_json(TOO_DEEP, limit=LIMITS["weights_depth"].value)
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
     except json.JSONDecodeError as error:
         raise _no_json(NOT_PARSED, why=error.msg, at=error.pos) from None
     except WeightsRefused:
@@ -273,6 +276,8 @@ def _entry(name: str, entry: Any) -> tuple[str, list[int], tuple[int, int]]:
         raise WeightsRefused(Stage.FORMAT, BAD_ENTRY, short(name))
     if dtype not in DTYPES:
         raise WeightsRefused(Stage.FORMAT, BAD_DTYPE, short(name), dtype=short(dtype))
+    if len(shape) > LIMITS["weights_axes"].value:
+        raise WeightsRefused(Stage.FORMAT, BAD_AXES, short(name), count=len(shape), limit=LIMITS["weights_axes"].value)
     return dtype, shape, (offsets[0], offsets[1])
 
 
@@ -287,6 +292,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise _no_json(TWICE, name=short(name))
         out[name] = value
     return out
+
+
+def _finite(text: str) -> float:
+    """``1e999`` is a number of JSON's grammar, and infinite in Python."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise _no_json(TOO_LARGE_NUMBER)
+    return value
 
 
 def _no_constant(word: str) -> Any:

@@ -23,6 +23,7 @@ import numpy as np
 from core.base.text import fill
 from core.weights.container import Container, parse_json, short
 from core.weights.refusal import Stage, WeightsRefused
+from core.weights.strict import unprintable, validator
 
 type Array = np.ndarray[Any, Any]
 type Document = dict[str, Any]
@@ -45,6 +46,7 @@ NO_TENSORS = "none"
 NO_DOCUMENT = "The file's description is no object of names."
 OTHER_FORMAT = "The file's description says format “{got}”; this is “{want}”."
 OTHER_VERSION = "The file is of format version {got}; version {want} is read here."
+UNPRINTABLE = "The file's description has a letter that cannot be shown, at {place}."
 NOT_BY_SCHEMA = "The file's description is not as its schema says, at {place}: {reason}."
 TOP = "its top"
 WRONG_TYPE, MISSING, NOT_ONE_OF = "{got} is no {want}", "{names} is missing", "{got} is none of {want}"
@@ -139,7 +141,7 @@ SCHEMA: Final[Document] = {
         "sha256": _HASH,
     },
 }
-_validator: Final = jsonschema.Draft202012Validator(SCHEMA)
+_validator: Final = validator(SCHEMA)
 
 
 # --- making one -----------------------------------------------------------------------------------------------------
@@ -202,6 +204,9 @@ def document_of(container: Container) -> Document:
     if error is not None:
         place = short(".".join(map(str, error.absolute_path))) or TOP
         raise WeightsRefused(Stage.SCHEMA, NOT_BY_SCHEMA, place=place, reason=_reason(error))
+    where = unprintable(document)
+    if where is not None:
+        raise WeightsRefused(Stage.SCHEMA, UNPRINTABLE, place=short(where))
     return document
 
 
@@ -277,7 +282,8 @@ def check_finite(tensors: Mapping[str, Array], within: Iterable[str] | None = No
             continue
         if array.dtype.kind in "biu":
             continue
-        bad = ~np.isfinite(array.astype(np.float64))
+        with np.errstate(invalid="ignore"):  # a signalling NaN is one of the numbers that are looked for
+            bad = ~np.isfinite(array.astype(np.float64))
         if bad.any():
             at = tuple(int(i) for i in np.argwhere(bad)[0])
             raise WeightsRefused(

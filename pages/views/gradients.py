@@ -34,9 +34,11 @@ from pages.widgets.gradient_controls import cell_controls, code_panel, sliders, 
 from pages.widgets.gradient_state import Shown, gradient_style, hide_undrawn, known, marks_of, shown
 from pages.widgets.gradient_verdict import verdict_of
 from pages.widgets.lesson_facts import tell_report
+from pages.widgets.pace import paced_verdict, waiting_line
 from pages.widgets.page_exports import gradient_offers
 from pages.widgets.parting_panel import parting_of_layer, parting_of_training, parting_panel
 from pages.widgets.state import PageState
+from pages.widgets.training_state import training_state_panel
 from pages.widgets.verdict import State, Verdict, verdict_slots, verdict_strip
 
 CELLS_INTRO = (
@@ -57,7 +59,7 @@ def page() -> None:
     if not known(inputs):
         verdict_strip(slot, Verdict(State.RUNNING))
     now = shown(inputs)
-    verdict_strip(slot, verdict_of(now))
+    verdict_strip(slot, paced_verdict(verdict_of(now)))
     if now.good is not None and now.good.cells is not None:
         keep_in_range(state, now.good.cells)
     strip_menus(menus, PAGE, gradient_offers(now.look, inputs.row))
@@ -73,7 +75,7 @@ def page() -> None:
             with st.container(key="gradients_stale" if now.stale else "gradients_shown", gap="xsmall"):
                 _result(state, inputs, now.good)
         baseline_panel(PAGE, dict(state.values), ready=now.look.ran)
-    verdict_strip(slot, verdict_of(now))
+    verdict_strip(slot, paced_verdict(verdict_of(now)))
 
 
 def _inputs(state: PageState, inputs: GradientInputs, now: Shown) -> None:
@@ -91,6 +93,7 @@ def _above(state: PageState, inputs: GradientInputs, now: Shown) -> None:
     """What the view is about, what can be tried, what is broken."""
     intro = {CELLS: CELLS_INTRO, PRESET: SCAN_INTRO}.get(inputs.of, training.INTRO)
     st.html(f'<p class="cl-quiet">{fill(intro)}</p>')
+    waiting_line()
     if inputs.of == CELLS:
         try_row(state)
         sliders(state, marks_of(now.look))
@@ -131,6 +134,7 @@ def _result(state: PageState, inputs: GradientInputs, good: GradientLook) -> Non
         training.loss_panel(good.training)
         training.norms_panel(good.training)
         training.proof_panel(good.training)
+        training_state_panel(good.training, good.inputs.updates)
         section(fill(PARTING), hint=fill(PARTING_HINT))
         parting_of_training(PAGE, good.inputs, good.training.spec)
 

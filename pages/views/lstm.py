@@ -22,6 +22,7 @@ from pages.widgets.cell_result import check_table, drawn_step, keep_in_range, nu
 from pages.widgets.cell_verdict import cell_verdict
 from pages.widgets.export_menu import strip_menus
 from pages.widgets.frame import calm
+from pages.widgets.pace import paced, paced_verdict, waiting_line
 from pages.widgets.page_exports import cell_offers
 from pages.widgets.state import PageState
 from pages.widgets.verdict import State, Verdict, verdict_slots, verdict_strip
@@ -54,7 +55,7 @@ def page() -> None:
     look = _look(inputs)
     took = (time.perf_counter() - started) * 1000
     good: CellLook | None = st.session_state.get(_GOOD)
-    verdict_strip(slot, cell_verdict(look, good, took))
+    verdict_strip(slot, paced_verdict(cell_verdict(look, good, took)))
     shown = look if look.step is not None or look.raised is not None else good
     if shown is not None and shown.step is not None:
         keep_in_range(state, shown.step)
@@ -83,7 +84,13 @@ def _known(inputs: CellInputs) -> bool:
 
 def _look(inputs: CellInputs) -> CellLook:
     """What became of the inputs; kept from the last run when they are the same."""
-    look: CellLook = st.session_state[_LAST] if _known(inputs) else look_at(_settled(inputs))
+    if _known(inputs):
+        last: CellLook = st.session_state[_LAST]
+        return last
+    settled = _settled(inputs)
+    waiting = CellLook(settled)
+    if (look := paced(lambda: look_at(settled), lambda: waiting, first=_LAST not in st.session_state)) is waiting:
+        return waiting
     st.session_state[_LAST] = look
     if look.step is not None:
         st.session_state[_GOOD] = look
@@ -105,6 +112,7 @@ def _code_changes(inputs: CellInputs, edit: FieldEdit) -> tuple[tuple[str, str],
 def _result(state: PageState, inputs: CellInputs, look: CellLook, shown: CellLook | None) -> None:
     st.html(f'<p class="cl-quiet">{fill(INTROS[inputs.cell])}</p>')
     break_row(state, inputs)
+    waiting_line()
     if look.report is not None and (inputs.switched or look.report.broken):
         says(look.report, look.raised, look.step)
     violation_cards(look.report, state, fix_all=look.all_fixed, diff=partial(_code_changes, inputs))

@@ -13,6 +13,7 @@ from pages.widgets.controls import Controls
 from pages.widgets.export_menu import strip_menus
 from pages.widgets.frame import calm, section
 from pages.widgets.loop_panel import loop_panel, loop_words
+from pages.widgets.pace import paced_verdict, waiting_line
 from pages.widgets.page_exports import scan_offers
 from pages.widgets.parting_panel import parting_panel
 from pages.widgets.player import scan_player
@@ -79,7 +80,7 @@ def page() -> None:
     now = shown(state)
     result = now.checked.result
     words = summary(result, now.checked.step.leaves) if result else ""
-    verdict_strip(strip, verdict_of(now, words, loop_words(now.checked)))
+    verdict_strip(strip, paced_verdict(verdict_of(now, words, loop_words(now.checked))))
     strip_menus(menus, PAGE, scan_offers(now.checked))
     link_refusals(state)
     controls = Controls(state, marks_of(now.checked))
@@ -92,6 +93,7 @@ def page() -> None:
     with right.container(key="scan_output", gap="xsmall"), calm("scan result"):
         break_row(state)
         undo_line(state)
+        waiting_line()
         # What is broken comes first; mere notes come after the plot that they are about.
         first = now.checked.report is None or bool(now.checked.report.broken) or result is None
         if first:

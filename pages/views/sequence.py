@@ -20,6 +20,7 @@ from pages.widgets.baseline_panel import baseline_panel
 from pages.widgets.cards import Mark, field_marks, link_refusals, violation_cards
 from pages.widgets.export_menu import strip_menus
 from pages.widgets.frame import calm, section
+from pages.widgets.pace import paced, paced_verdict, waiting_line
 from pages.widgets.page_exports import sequence_offers
 from pages.widgets.parting_panel import parting_of_layer
 from pages.widgets.sequence_breaks import break_row
@@ -52,7 +53,7 @@ def page() -> None:
         verdict_strip(slot, Verdict(State.RUNNING))
     look = _look(inputs)
     good: SequenceLook | None = st.session_state.get(_GOOD)
-    verdict_strip(slot, sequence_verdict(look, good))
+    verdict_strip(slot, paced_verdict(sequence_verdict(look, good)))
     shown = look if look.result is not None or look.raised is not None else good
     if shown is not None and shown.result is not None:
         keep_in_range(state, shown.result)
@@ -74,7 +75,12 @@ def _known(inputs: SequenceInputs) -> bool:
 
 def _look(inputs: SequenceInputs) -> SequenceLook:
     """What became of the inputs; kept from the last run when they are the same."""
-    look: SequenceLook = st.session_state[_LAST] if _known(inputs) else look_at(inputs.run)
+    if _known(inputs):
+        last: SequenceLook = st.session_state[_LAST]
+        return last
+    waiting = SequenceLook(inputs.run)
+    if (look := paced(lambda: look_at(inputs.run), lambda: waiting, first=_LAST not in st.session_state)) is waiting:
+        return waiting
     st.session_state[_LAST] = look
     if look.result is not None:
         st.session_state[_GOOD] = look
@@ -88,7 +94,10 @@ def _second(inputs: SequenceInputs, shown: SequenceLook) -> Comparison | None:
     if kept is None or kept[0] is not shown or kept[1] != which:
         names = ("compare", "compare_seed", "compare_hidden", "compare_cell")
         base = replace(shown.inputs, **dict(zip(names, which, strict=True)))
-        kept = st.session_state[_SECOND] = (shown, which, compared(base, shown.result))
+        second = paced(lambda: (compared(base, shown.result),), tuple, first=kept is None)
+        if not second:  # it waits
+            return None
+        kept = st.session_state[_SECOND] = (shown, which, *second)
     comparison: Comparison | None = kept[2]
     return comparison
 
@@ -118,6 +127,7 @@ def _result(
     with st.container(key=f"{PAGE}_above"):
         st.html(f'<p class="cl-quiet">{fill(INTRO)}</p>')
         break_row(state, inputs)
+        waiting_line()
         if look.report is not None and (on(inputs) or look.report.broken):
             says(look.report, look.raised, look)
         if broken:

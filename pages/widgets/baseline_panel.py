@@ -60,7 +60,7 @@ RECORDING, COMPARING, READING = (
     "Comparing: {case} ({done} of {all}).",
     "Reading the file.",
 )
-WAITING = "Another baseline is being run. This one is next in a moment."
+WAITING = "Number {place} in the queue: one case is run at a time, a case of each baseline in turn."
 STALE = "This is of the inputs before."
 STATE_OF = "What was compared is the state in the file, of the page {page}: {state}."
 AS_OPENED, FIELD = "as it opens", "{label} = {value}"
@@ -216,17 +216,17 @@ def _watch(page: str, desk: Desk) -> None:
 def _looked(page: str) -> None:
     desk = desk_of(page)
     place = st.empty()
-    _say(place, desk, waiting=False)
+    _say(place, desk)
     if not desk.watched:
         desk.watched = True
         return  # a part of the page's own run: what it has yet to draw must not wait
-    turn = go_on(desk)
-    _say(place, desk, waiting=not turn)
+    go_on(desk)
+    _say(place, desk)
     if desk.now is None:
         st.rerun()
 
 
-def _say(place: st.delta_generator.DeltaGenerator, desk: Desk, *, waiting: bool) -> None:
+def _say(place: st.delta_generator.DeltaGenerator, desk: Desk) -> None:
     work = desk.now
     if work is None:
         return
@@ -234,8 +234,8 @@ def _say(place: st.delta_generator.DeltaGenerator, desk: Desk, *, waiting: bool)
     text = fill(RECORDING if isinstance(work, Recording) else COMPARING, case=case, done=done, all=all_)
     if not case:
         text = fill(READING)
-    if waiting:
-        text = fill(WAITING)
+    if desk.place:
+        text = fill(WAITING, place=desk.place)
     place.html(f'<p class="cl-quiet" role="status">{html.escape(text)}</p>')
 
 

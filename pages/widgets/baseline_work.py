@@ -1,19 +1,20 @@
 """The work behind the panel "Baseline": one recording or one comparison in this session, a case at a time.
 
 Between two cases Streamlit has its turn, so that a page is never held up for longer than one case takes; and in the whole
-process one case is run at a time, so that a class that records together does not slow everybody down.
+process one case is run at a time, in turns, so that a class that records together does not slow everybody down.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import streamlit as st
 
+from core.base.line import Line
 from core.base.text import fill
 from core.inputs.fields import Value
 from core.regress.baseline import Baseline, NoToleranceError
@@ -27,8 +28,8 @@ from core.weights.cell import CellWeights
 FAILED = "Carry Lab failed here, not you. Nothing was changed. ({kind})"
 
 _LOG = logging.getLogger("carry_lab")
-#: Held while a case is run. It guards time, and keeps nothing.
-_TURN: Final = threading.Lock()
+#: Who runs the next case. It keeps nothing of anybody but tokens that mean nothing.
+_LINE: Final = Line()
 
 
 @dataclass(slots=True)
@@ -118,12 +119,20 @@ def _done(work: Recorder | Checker | None) -> tuple[str, int, int]:
 
 @dataclass(slots=True)
 class Desk:
-    """What this session has of one page's baselines. `taken`: how often the box for files was emptied."""
+    """What this session has of one page's baselines.
+
+    Attributes:
+        taken: how often the box for files was emptied.
+        watched: its line is drawn.
+        token: by which it stands in line. place: how many are before it there, as far as it was told.
+    """
 
     recording: Recording | None = None
     comparing: Comparing | None = None
     taken: int = 0
-    watched: bool = field(default=False)
+    watched: bool = False
+    token: str = field(default_factory=lambda: secrets.token_hex(8))
+    place: int = 0
 
     @property
     def now(self) -> Recording | Comparing | None:
@@ -164,13 +173,14 @@ def cancel(page: str) -> None:
         desk.taken += 1
 
 
-def go_on(desk: Desk) -> bool:
-    """Do one step of what is under way. False where it is somebody else's turn."""
+def go_on(desk: Desk) -> int:
+    """Do one step of what is under way, and give 0; where others are first, their number."""
     work = desk.now
     if work is None:
-        return True
-    if not _TURN.acquire(blocking=False):
-        return False
+        return 0
+    desk.place = _LINE.come(desk.token)
+    if desk.place:
+        return desk.place
     try:
         work.step()
     except (NotRecordedError, TooLargeError, UnreadableError, NoToleranceError) as error:
@@ -178,8 +188,8 @@ def go_on(desk: Desk) -> bool:
     except Exception as error:  # noqa: BLE001  # no traceback may reach the browser, and no step may be tried for ever
         _failed(work, error)
     finally:
-        _TURN.release()
-    return True
+        _LINE.leave(desk.token)
+    return 0
 
 
 def _failed(work: Recording | Comparing, error: Exception) -> None:

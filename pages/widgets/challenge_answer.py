@@ -24,7 +24,7 @@ from pages.widgets.frame import section
 from pages.widgets.state import PageState
 
 CHECK, CHECK_KEYS = "Check", "Check :small[Ctrl+Enter]"
-CANCEL = "Cancel"
+CANCEL, ONCE_MORE = "Cancel", "Try again"
 AGAIN, AGAIN_SAYS = "Start again", "Puts the broken script back."
 PROGRAM, SCRIPT_HERE, ANSWER_HERE, CHECK_HERE = "The program", "The script", "Your answer", "What the check says"
 SIDES = {Side.LEFT: "Left", Side.RIGHT: "Right"}
@@ -44,6 +44,7 @@ NOT_RIGHT = "Not right yet."
 STILL_BROKEN = ("Not right yet: one thing is still broken.", "Not right yet: {count} things are still broken.")
 AT_LIMIT = "Not right yet: the script ran into a limit of Carry Lab."
 RAISES = "Not right yet: the script stops with an error."
+NOT_READ = "This cannot be run, so it is not counted."
 STALE = "This is of the script before your last edit."
 NOT_CHECKED = "Not checked yet. Mend the script and check it: it runs in a worker, with other data as well."
 NO_EDITOR = "This is a plain text area: {reason}."
@@ -80,7 +81,7 @@ def _over(challenge: Challenge, seed: int) -> bool:
     return progress.attempt(challenge, seed).over
 
 
-def _under_way(challenge: Challenge) -> None:
+def _under_way(challenge: Challenge, seed: int) -> None:
     """How far the check is, and beside it what calls it off; or why the last one gave nothing."""
     if check.under_way(challenge):
         with st.container(horizontal=True, gap="small", vertical_alignment="center", key="challenges_under_way"):
@@ -92,8 +93,24 @@ def _under_way(challenge: Challenge) -> None:
                 icon=":material/stop_circle:",
             )
             check.progress_line()
-    elif check.said(challenge):
-        draw_marks({"": [Mark(Severity.NOTE, check.said(challenge))]}, "")
+        return
+    nothing = check.said(challenge)
+    if nothing is None:
+        return
+    draw_marks({"": [Mark(Severity.NOTE, nothing.text)]}, "")
+    if nothing.answer is not None:
+        st.button(
+            fill(ONCE_MORE),
+            key="challenges_once_more",
+            on_click=check.ask,
+            args=(challenge, seed, lambda: _again(challenge, nothing)),
+            icon=":material/refresh:",
+        )
+
+
+def _again(challenge: Challenge, nothing: check.Nothing) -> check.Answer:
+    """What is to be checked once more: a script as it stands by now, else the very answer."""
+    return _script(challenge) if nothing.answer is None or isinstance(nothing.answer, Script) else nothing.answer
 
 
 # --- predict --------------------------------------------------------------------------------------------------------
@@ -134,7 +151,7 @@ def _fields(challenge: Challenge, seed: int) -> None:
                 on_click=check.ask,
                 args=(challenge, seed, lambda: Typed(tuple(str(st.session_state.get(key) or "") for key in keys))),
             )
-    _under_way(challenge)
+    _under_way(challenge, seed)
     if last is not None and last.grade.said and not last.grade.forms:
         _summary(sum(said.right for said in last.grade.said), len(last.grade.said))
 
@@ -229,7 +246,7 @@ def _choices(challenge: Challenge, seed: int) -> None:
             on_click=check.ask,
             args=(challenge, seed, lambda: _chosen(challenge, side_key, why_key)),
         )
-    _under_way(challenge)
+    _under_way(challenge, seed)
     if last is not None and last.grade.said and not last.grade.forms:
         _summary(sum(said.right for said in last.grade.said), 2)
 
@@ -267,7 +284,7 @@ def _fix(state: PageState, challenge: Challenge, seed: int, below: Callable[[], 
     with right:
         section(fill(CHECK_HERE))
         if not over:
-            _under_way(challenge)
+            _under_way(challenge, seed)
             if last is not None and not check.under_way(challenge):
                 _found(state, last, changed=last.text != script.text)
             elif last is None and not check.under_way(challenge) and not check.said(challenge):
@@ -314,7 +331,10 @@ def _found(state: PageState, last: Last, *, changed: bool) -> None:
         draw_marks({"": [Mark(Severity.LIMIT, text)]}, "")
     cards = report is not None and bool(report.broken or report.error is not None)
     said = grade.said[-1:] if cards and grade.void else () if cards else grade.said
-    if grade.said:
+    if cards and grade.unread:  # its card says why, at its place: once is enough
+        st.html(f'<p class="cl-challenge-summary" role="status">{html.escape(fill(NOT_READ))}</p>')
+        said = ()
+    elif grade.said:
         broken = report.broken if report is not None else ()
         count = sum(one.severity is not Severity.LIMIT for one in broken)
         rest = AT_LIMIT if broken else RAISES if cards else NOT_RIGHT

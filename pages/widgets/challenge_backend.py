@@ -28,7 +28,7 @@ from pages.widgets.doctor_backend import Backend, Ticket, backend, new_session, 
 type Runs = tuple[Graded, ...]
 
 #: Answers that a session keeps of what was generated for it.
-_MINE = 40
+_MINE = LIMITS["challenge_made"].value
 _NAME = "challenges:answers"
 
 
@@ -76,6 +76,12 @@ class Answers:
             with self._lock:
                 if self._jobs.get(challenge.key) is job and not self._go_on(challenge.key, job):
                     return None
+
+    def place(self, challenge: Challenge) -> int:
+        """Its place in the queue for a worker; 0 while it runs, and where it is not asked for."""
+        with self._lock:
+            job = self._jobs.get(challenge.key)
+        return 0 if job is None else job.ticket.place
 
     def _sweep(self) -> None:
         """Jobs that are over, and that nobody waits for any more, give their worker back."""

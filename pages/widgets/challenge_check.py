@@ -20,21 +20,26 @@ import streamlit as st
 from core.base.limits import LIMITS
 from core.base.text import fill
 from core.challenges.challenge import Challenge, Side
-from core.challenges.grading import Grade, grade_fix, grade_predict, grade_spot
-from core.sandbox.pool_ticket import Stopped, StopReason
+from core.challenges.grading import NO_TIME, Grade, grade_fix, grade_predict, grade_spot, out_of_time
+from core.sandbox.pool_ticket import Done, Stopped, StopReason
 from pages.widgets import challenge_progress as progress
 from pages.widgets.challenge_backend import Runs, answers_of, graded
 from pages.widgets.challenge_progress import Last
 from pages.widgets.doctor_backend import Ticket, seat
 
 RUNNING_OURS = "Running the program in a worker."
+QUEUED_OURS = "The program is number {place} in the queue for a worker."
 RUNNING = "Running your script in a worker: {seconds} s, {limit} at most."
 QUEUED = "Number {place} in the queue for a worker."
 CHOOSE_SIDE, CHOOSE_WHY = "Choose one of the two.", "Choose a reason."
 TOO_LONG = "{count:,} characters are more than the {limit:,} that are run here. Nothing is lost: take some out."
 #: Why there is no answer: nothing was graded, and nothing is counted.
-NO_WORKER = "No worker was free for this just now. Nothing is counted, and your answer is as it was. Check once more."
-LOST = "The worker broke off and has been replaced. Nothing is counted, and your script is as it was. Check once more."
+NO_WORKER = "No worker was free for this just now. Nothing is counted, and your answer is as it was."
+LOST = "The worker broke off and has been replaced. Nothing is counted, and your script is as it was."
+BUSY = (
+    "It was stopped after {seconds} s, and the machine was busy with others meanwhile. Nothing is counted, and your script "
+    "is as it was."
+)
 CALLED_OFF = "Called off. Nothing is counted, and your answer is as it was."
 #: The same where the script itself is to blame, which is a try.
 STOPPED = {
@@ -47,7 +52,9 @@ MOMENT = 0.35
 #: Seconds between two looks at what takes longer, and how long a look is.
 TICK, STAY = 0.15, 0.2
 #: Seconds after which workers that give no answer to a program of ours are waited for no longer.
-PATIENCE = 60.0
+PATIENCE = float(LIMITS["challenge_wait"].value)
+#: The share of a core below which a script that ran out of time is not to blame.
+STARVED = 0.75
 
 _PENDING, _SAID, _WATCHED = "challenges:pending", "challenges:said", "challenges:watched"
 
@@ -102,10 +109,19 @@ def under_way(challenge: Challenge) -> bool:
     return pending is not None and pending.challenge.key == challenge.key
 
 
-def said(challenge: Challenge) -> str:
-    """Why the last check gave nothing; "" when it did."""
-    key, text = st.session_state.get(_SAID, ("", ""))
-    return text if key == challenge.key else ""
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """Why the last check gave nothing. `answer`: what can be checked once more by a click; None where it was called off."""
+
+    key: str
+    text: str
+    answer: Answer | None = None
+
+
+def said(challenge: Challenge) -> Nothing | None:
+    """Why the last check gave nothing; None when it did."""
+    found: Nothing | None = st.session_state.get(_SAID)
+    return found if found is not None and found.key == challenge.key else None
 
 
 def ask(challenge: Challenge, seed: int, make: Callable[[], Answer]) -> None:
@@ -144,7 +160,7 @@ def cancel(challenge: Challenge) -> None:
     """For `on_click`: nobody wants to know any more."""
     if under_way(challenge):
         _drop()
-        st.session_state[_SAID] = (challenge.key, fill(CALLED_OFF))
+        st.session_state[_SAID] = Nothing(challenge.key, fill(CALLED_OFF))
 
 
 def settle(challenge: Challenge) -> tuple[Pending, Last] | None:
@@ -180,7 +196,8 @@ def progress_line() -> None:
 def progress_words(pending: Pending) -> str:
     """A sentence."""
     if pending.ticket is None:
-        return fill(RUNNING_OURS)
+        place = answers_of(pending.challenge).place(pending.challenge)
+        return fill(QUEUED_OURS, place=place) if place else fill(RUNNING_OURS)
     if pending.ticket.place > 0:
         return fill(QUEUED, place=pending.ticket.place)
     seconds = int(time.monotonic() - pending.since)
@@ -198,14 +215,21 @@ def _ready(pending: Pending, seconds: float) -> bool:
             pending.ticket = mine.pool.submit(mine.session, pending.challenge.attempt(pending.answer.text))
             pending.since = time.monotonic()
         pending.ticket.wait(max(0.0, deadline - time.monotonic()))
+        if _gave_way(pending.ticket):
+            pending.ticket = None  # to what another panel asked: the next look hands it in again
     return pending.over
+
+
+def _gave_way(ticket: Ticket) -> bool:
+    result = ticket.result
+    return isinstance(result, Stopped) and result.reason is StopReason.REPLACED
 
 
 def _graded(pending: Pending) -> Last | None:
     """The grade; None where there is nothing to grade, and it is said why."""
     challenge, runs = pending.challenge, pending.runs
     if runs is None:
-        st.session_state[_SAID] = (challenge.key, fill(NO_WORKER))
+        st.session_state[_SAID] = Nothing(challenge.key, fill(NO_WORKER), pending.answer)
         return None
     match pending.answer:
         case Typed(texts):
@@ -219,15 +243,24 @@ def _graded(pending: Pending) -> Last | None:
 
 
 def _of_script(challenge: Challenge, text: str, ticket: Ticket, runs: Runs) -> Last | None:
-    run = graded(ticket.result)
+    run, result = graded(ticket.result), ticket.result
+    reason = result.reason if isinstance(result, Stopped) else None
+    late = reason is StopReason.TIME or (run is not None and out_of_time(run))
+    if late and isinstance(result, Done | Stopped) and result.share < STARVED:
+        sentence = fill(BUSY, seconds=LIMITS["worker_seconds"].value)
+        st.session_state[_SAID] = Nothing(challenge.key, sentence, Script(text))
+        return None
     if run is not None:
-        return Last(grade_fix(challenge, run, runs[1]), run.answer.report, text)
-    reason = ticket.result.reason if isinstance(ticket.result, Stopped) else None
+        grade = grade_fix(challenge, run, runs[1])
+        if grade.cut:
+            st.session_state[_SAID] = Nothing(challenge.key, fill(NO_TIME), Script(text))
+            return None
+        return Last(grade, run.answer.report, text)
     if reason in STOPPED:
         sentence = fill(STOPPED[reason], seconds=LIMITS["worker_seconds"].value, memory=LIMITS["worker_memory"].value)
         return Last(Grade.stopped(sentence), None, text)
     busy = reason in (StopReason.BUSY, StopReason.CANCELLED)
-    st.session_state[_SAID] = (challenge.key, fill(NO_WORKER if busy else LOST))
+    st.session_state[_SAID] = Nothing(challenge.key, fill(NO_WORKER if busy else LOST), Script(text))
     return None
 
 

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import streamlit as st
 
+from core.base.limits import LIMITS
 from core.base.text import fill
 from core.base.violation import Severity
 from core.challenges.fields import CODE, PAGE, short_link
@@ -14,7 +15,7 @@ from core.challenges.tally import Key
 from core.inputs.classroom import HIDE, LOCK
 from core.inputs.fields import Value
 from pages.widgets.cards import Mark, draw_marks
-from pages.widgets.challenge_tally import Tallied, all_answers, hours, no_code, owned, room_html, rooms
+from pages.widgets.challenge_tally import Tallied, all_answers, hours, no_code, owned, room_html, rooms, stays
 from pages.widgets.classroom import classroom
 from pages.widgets.frame import section
 from pages.widgets.state import PageState
@@ -32,11 +33,12 @@ OFFER = (
 )
 OPEN, CLOSE = "Open a class tally", "Close the room and delete its counts"
 FULL = "Too many rooms are open on this machine just now. Nothing was opened; try again later."
+MANY = "This window has opened {count} rooms, as many as it may. Nothing was opened; a reload makes it a new one."
 LEFT = "open for {minutes} more minutes"
 OWN_LINK = "Your own link, if you need another window: it can close the room, so do not share it."
 OWN_LINK_HEAD = "Close it from another window"
 ALL_ANSWERS, FIRST_TRY = "How the class answered", "first answers only"
-_FULL = "challenges:tally_full"
+_FULL, _OPENED = "challenges:tally_full", "challenges:tally_opened"
 
 
 def class_corner(state: PageState, tallied: Tallied | None) -> None:
@@ -84,8 +86,9 @@ def _join(state: PageState, tallied: Tallied | None) -> None:
 def _offer(state: PageState) -> None:
     st.caption(fill(OFFER, hours=hours()))
     st.button(fill(OPEN), key="challenges_tally_open", on_click=_open, args=(state,), icon=":material/bar_chart:")
-    if st.session_state.pop(_FULL, False):
-        draw_marks({"": [Mark(Severity.LIMIT, fill(FULL))]}, "")
+    problem = st.session_state.pop(_FULL, "")
+    if problem:
+        draw_marks({"": [Mark(Severity.LIMIT, problem)]}, "")
 
 
 def _room(state: PageState, mine: Tallied, values: Mapping[str, Value]) -> None:
@@ -102,14 +105,20 @@ def _room(state: PageState, mine: Tallied, values: Mapping[str, Value]) -> None:
 
 
 def _open(state: PageState) -> None:
+    opened, most = int(st.session_state.get(_OPENED, 0)), LIMITS["tally_opened"].value
+    if opened >= most:
+        st.session_state[_FULL] = fill(MANY, count=most)
+        return
     for code, owner in owned().items():  # a session has one room at a time
         rooms().close(Key(code, owner))
     owned().clear()
     key = rooms().open()
     if key is None:
-        st.session_state[_FULL] = True
+        st.session_state[_FULL] = fill(FULL)
         return
+    st.session_state[_OPENED] = opened + 1
     owned()[key.code] = key.owner
+    stays(key)
     state.write({**state.values, "tally": key.code})
 
 

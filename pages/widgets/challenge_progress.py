@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from core.base.limits import LIMITS
 from core.base.outcome import Report
 from core.challenges.challenge import Challenge
 from core.challenges.fields import LAST
@@ -16,7 +17,7 @@ from core.challenges.sheet import Attempt
 _ATTEMPTS, _LAST, _SCRIPTS, _VOTED = (f"challenges:{name}" for name in ("attempts", "last", "scripts", "voted"))
 _HOME = "challenges:home"
 #: Challenges of which a session keeps scripts and last answers.
-_KEPT = 100
+_KEPT = LIMITS["challenge_kept"].value
 
 
 @dataclass(frozen=True, slots=True)

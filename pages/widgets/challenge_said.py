@@ -23,6 +23,7 @@ from pages.widgets import challenge_progress as progress
 from pages.widgets.cards import inline
 from pages.widgets.challenge_answer import SIDES, said_html
 from pages.widgets.challenge_backend import answers_of
+from pages.widgets.challenge_check import QUEUED_OURS
 from pages.widgets.classroom import classroom
 from pages.widgets.frame import section
 from pages.widgets.state import PageState
@@ -190,7 +191,9 @@ def outcome(state: PageState, challenge: Challenge, seed: int) -> None:
 @st.fragment(run_every=_LOOK)
 def _wait(challenge: Challenge) -> None:
     """Until the workers have told what is right."""
-    st.html(f'<p class="cl-quiet" role="status">{html.escape(fill(WORKING))}</p>')
+    place = answers_of(challenge).place(challenge)
+    words = fill(QUEUED_OURS, place=place) if place else fill(WORKING)
+    st.html(f'<p class="cl-quiet" role="status">{html.escape(words)}</p>')
     if st.session_state.get(_WATCHED) != challenge.key:
         st.session_state[_WATCHED] = challenge.key
         return  # a part of the page's own run

@@ -28,13 +28,15 @@ from pages.widgets.challenge_progress import Last
 from pages.widgets.classroom import classroom
 from pages.widgets.frame import calmly, section
 from pages.widgets.state import PageState
+from pages.widgets.voted import told, voted_here
 
 TAKE_PART = "Count my answers in the class tally **{code}**"
 OFF = "Off: nothing leaves this session unless you tick the box."
 ON = "On."
 NOTICE = (
     "What is counted is your first answer to each challenge from now on: right or not right, or which program and which "
-    "reason you chose. It is one anonymous count: no name, no address, nothing you typed. Counts are in this server’s "
+    "reason you chose. It is one anonymous count: no name, no address, nothing you typed. This tab of your browser keeps "
+    "which ones were counted, so that a reload counts nothing twice. Counts are in this server’s "
     "memory only, everybody in the room sees them, and they are gone when your teacher closes the room, after {hours} "
     "hours at the latest."
 )
@@ -57,7 +59,7 @@ IS_RIGHT = "this is right"
 ROW = "{number} · {title}"
 #: Seconds between two looks at the counts.
 _EVERY = 3.0
-_TAKES_PART, _OWNED = f"{PAGE}_take_part", "challenges:owned"
+_TAKES_PART, _OWNED, _HERE = f"{PAGE}_take_part", "challenges:owned", f"{PAGE}_voted"
 _ROOM_CODE = re.compile(rf"[{LETTERS}]{{{CODE}}}")
 
 
@@ -71,6 +73,16 @@ def owned() -> dict[str, str]:
     """The rooms that this session opened: code -> the part that only their owner has."""
     found: dict[str, str] = st.session_state.setdefault(_OWNED, {})
     return found
+
+
+def stays(key: Key) -> None:
+    """The room's owner is in this session, and leaves it when its browser is gone."""
+    _present(key.code, key.owner)
+
+
+@st.cache_resource(show_spinner=False, scope="session", on_release=lambda key: rooms().leave(key))
+def _present(code: str, owner: str) -> Key:
+    return Key(code, owner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +114,10 @@ class Tallied:
         key = Key.of(text)
         if not _ROOM_CODE.fullmatch(key.code):
             return None
-        if key.owner and rooms().owned(key):
+        if key.owner and rooms().owned(key) and key.code not in owned():
             owned()[key.code] = key.owner
+            rooms().come(key)
+            stays(key)
         if str(state.values["tally"]) != key.code:
             state.set_quietly("tally", key.code)
         key = Key(key.code, owned().get(key.code, ""))
@@ -158,6 +172,16 @@ def notice(state: PageState, tallied: Tallied | None) -> None:
                 f"<b>{html.escape(fill(ON if takes_part() else OFF))}</b> {html.escape(fill(NOTICE, hours=hours()))}"
             )
             st.html(f'<p class="cl-quiet">{words}</p>')
+        if tallied.is_open and takes_part():
+            counted = [key for (code, key), _ in progress.voted().items() if code == tallied.code]
+            most = LIMITS["tally_session"].value
+            voted_here(tallied.code, counted, most=most, key=_HERE, on_counted=lambda: _remember(tallied.code))
+
+
+def _remember(code: str) -> None:
+    """What this tab had counted before it was loaded anew is counted no more."""
+    for key in told(_HERE, code, LIMITS["tally_session"].value):
+        progress.voted().setdefault((code, key), True)
 
 
 def room_html(code: str, more: str = "") -> str:

@@ -65,12 +65,12 @@ _RAIL = (
 _HEADING = ".stElementContainer:has(h2.cl-section)"
 
 
-def enter_class() -> None:
+def enter_class(url_path: str) -> None:
     """Called by the frame before a page runs: what the address says counts; where it says nothing, what was set before."""
     params = {name: st.query_params[name] for name in NAMES if name in st.query_params}
     # What was written by this session itself is not read again: what it refused would be forgotten.
     if _SETTINGS not in st.session_state or (params and params != classroom().params):
-        st.session_state[_SETTINGS] = Classroom.of_link(params)
+        st.session_state[_SETTINGS] = Classroom.of_link(params, url_path or ROOT)
 
 
 def classroom() -> Classroom:

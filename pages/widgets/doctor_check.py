@@ -221,6 +221,8 @@ def _finished(job: Job, seconds: float) -> bool:
         _keep(job.example, answer)
     if answer is None:
         stopped = result if isinstance(result, Stopped) else None
+        if stopped is not None and stopped.reason is StopReason.REPLACED:
+            return True  # it gave way to what another panel asked: the next look hands it in again
         reason, line = (stopped.reason, stopped.line) if stopped is not None else (None, None)
         st.session_state[STOPPED] = Halt(job.text, job.wish, reason, line)
         return True

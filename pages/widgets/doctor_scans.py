@@ -11,6 +11,7 @@ from core.base.results import ScanResult
 from core.base.text import fill
 from core.doctor.answer import ScanPanel
 from core.plots.player import Follow, LeafSeries, player_payload
+from pages.widgets.cards import inline
 from pages.widgets.frame import section
 from pages.widgets.player import scan_player
 from pages.widgets.tables import role_html, table_html, values_table
@@ -87,7 +88,7 @@ def _panel(panel: ScanPanel, name: str) -> None:
     result = panel.result
     if result is None:
         with st.container(border=True, key="doctor_scan_shapes"):
-            st.html(f'<p class="cl-quiet">{html.escape(panel.reason)}</p>')
+            st.html(f'<p class="cl-quiet">{inline(panel.reason)}</p>')
             _shapes(panel)
         return
     with st.container(key="doctor_flow"):

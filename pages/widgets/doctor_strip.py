@@ -58,6 +58,7 @@ HALTS = {
     StopReason.OUTPUT: (State.LIMIT, "Too much to show", "Its answer was larger than is taken. Print or scan less."),
     StopReason.DIED: (State.ERROR, "The worker broke off", "The script ended its worker, which has been replaced."),
     StopReason.CANCELLED: (State.UNCHECKED, "Cancelled", "Nothing was changed; Run starts again."),
+    StopReason.REPLACED: (State.UNCHECKED, "Not run", "Something newer of yours took its place; Run starts again."),
     StopReason.BUSY: (State.LIMIT, "Too many at once", "All workers and the queue are full. Run again in a moment."),
     None: (State.ERROR, "The worker's answer could not be read", "The worker has been replaced; run again."),
 }

@@ -13,12 +13,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import RerunException, StopException
 
 from core.base.text import fill
-from core.inputs import cell_page, sequence_page
 from core.inputs.questions import question_at
-from core.inputs.scan_check import evaluate
-from core.inputs.scan_fields import opening
-from core.runners.warmup import warm_up
-from core.steps.library import DEFAULT
 from pages.widgets.focus import keep_focus
 from pages.widgets.measured import failed_here
 
@@ -28,13 +23,6 @@ FAILED = "Carry Lab failed here, not you. Your inputs are kept; change one, or r
 
 _STYLE = Path(__file__).parent / "style.css"
 _LOG = logging.getLogger("carry_lab")
-
-
-@st.cache_resource(show_spinner=False)
-def warmed() -> bool:
-    """Once per process: compile what the first page needs and freeze the heap (FACTS.md: reruns cost 5 to 90 x less)."""
-    warm_up(lambda: evaluate(opening(DEFAULT.id)), cell_page.warm_up, sequence_page.warm_up)
-    return True
 
 
 @st.cache_resource(show_spinner=False)

@@ -16,6 +16,7 @@ from core.inputs.gradient_inputs import GradientInputs
 from core.inputs.gradient_measure import Decay, below, decay_of, power_text
 from core.inputs.gradient_page import CellsResult
 from core.inputs.gradient_rows import map_npz, row_csv
+from core.plots.drawn import drawn
 from core.plots.gradient_curves import COLOURS, SIGNS, Picture, memory_curves
 from core.plots.gradient_map import blocks_of, memory_heatmap
 from pages.widgets.cards import escape, undo_line
@@ -153,10 +154,9 @@ def map_panel(state: PageState, inputs: GradientInputs, result: CellsResult, s: 
 
 
 def _draw(picture: Picture, name: str, on_select: object) -> None:
-    picture.figure["layout"]["template"] = "streamlit"
     with st.container(border=True, key=f"gradients_{name}_plot_card"):
         st.plotly_chart(
-            presented(picture.figure),
+            drawn(presented(picture.figure)),
             key=f"gradients_{name}",
             width="stretch",
             config=chart_config(fill(FILE, name=name)),

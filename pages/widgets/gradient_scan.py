@@ -14,6 +14,7 @@ from core.inputs.gradient_fields import FINAL, STEP_NAMES, YS
 from core.inputs.gradient_measure import power_text
 from core.inputs.gradient_scan import ScanView
 from core.inputs.preset import opening_numbers, takes_numbers
+from core.plots.drawn import drawn
 from core.plots.gradient_bars import NUMBER, gradient_bars, gradient_table
 from core.plots.player_values import short_number
 from core.runners.scan_gradient_check import check_scan_gradient
@@ -163,10 +164,9 @@ def bars_panel(view: ScanView) -> None:
     if picture is None:
         return
     section(fill(BARS))
-    picture.figure["layout"]["template"] = "streamlit"
     with st.container(border=True, key="gradients_bars_plot_card"):
         st.plotly_chart(
-            presented(picture.figure),
+            drawn(presented(picture.figure)),
             key="gradients_bars",
             width="stretch",
             config=chart_config(fill(FILE)),

@@ -15,6 +15,7 @@ from core.inputs.gradient_inputs import GradientInputs
 from core.inputs.gradient_page import CellsResult, GradientLook, check_cells, look_at, settled
 from core.inputs.preset import step_of, takes_numbers
 from pages.widgets.cards import Mark, field_marks
+from pages.widgets.pace import paced
 from pages.widgets.state import PageState
 
 _NOW, _GOOD, _CHECKS = f"{PAGE}:now", f"{PAGE}:good", f"{PAGE}:checks"
@@ -58,7 +59,10 @@ def shown(inputs: GradientInputs) -> Shown:
     """The look at these inputs, made now or kept from the last run of this session."""
     if not known(inputs):
         start = time.perf_counter()
-        look = look_at(inputs)
+        waiting = GradientLook(settled(inputs))
+        look = paced(lambda: look_at(inputs), lambda: waiting, first=_NOW not in st.session_state)
+        if look is waiting:
+            return Shown(look, st.session_state.get(_GOOD, {}).get(inputs.of), 0.0)
         st.session_state[_NOW] = (look, 1000 * (time.perf_counter() - start))
         if look.ran:
             st.session_state[_GOOD] = {**st.session_state.get(_GOOD, {}), inputs.of: look}

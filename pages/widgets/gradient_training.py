@@ -13,6 +13,7 @@ from core.inputs.gradient_fields import CELL_NAMES, EVAL, GIVEN, NO_RNGS, OPTIMI
 from core.inputs.gradient_inputs import GradientInputs
 from core.inputs.gradient_measure import power_text
 from core.inputs.gradient_training import ModeProof, TrainingView, mode_proof
+from core.plots.drawn import drawn
 from core.plots.gradient_loss import loss_curve, norm_rows
 from pages.widgets.cards import Mark, draw_marks
 from pages.widgets.chart_config import chart_config
@@ -165,10 +166,9 @@ def loss_panel(view: TrainingView) -> None:
     """The curve over a few updates."""
     picture = loss_curve(view.losses, drops=view.spec.drops)
     section(fill(LOSSES, count=len(view.losses) - 1))
-    picture.figure["layout"]["template"] = "streamlit"
     with st.container(border=True, key="gradients_loss_plot_card"):
         st.plotly_chart(
-            presented(picture.figure),
+            drawn(presented(picture.figure)),
             key="gradients_loss",
             width="stretch",
             config=chart_config(fill(FILE)),

@@ -14,6 +14,7 @@ from core.contract.rule import all_rules
 from core.runners.cache import PROGRAMS, Stats
 from core.runners.gradient_source import GRADIENT_PROGRAMS
 from core.sandbox.pool_ticket import PoolStatus, StopReason
+from pages.widgets.pace import paying
 
 #: How the codes of numeric faults begin.
 NUMERIC_CODES = "N"
@@ -34,7 +35,7 @@ def measured(url_path: str) -> Iterator[None]:
     page = url_path or PAGES[0]
     _present()
     _told.report = None
-    with on_page(page):
+    with on_page(page), paying():
         yield
     _count(page)
 

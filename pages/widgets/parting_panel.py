@@ -253,6 +253,12 @@ def _advance(hunt: _Hunt, seconds: float) -> None:
 def _take(hunt: _Hunt, result: Any) -> None:
     """One result into the books."""
     answer = None
+    if (
+        isinstance(result, Stopped) and result.reason is StopReason.REPLACED
+    ):  # by another panel's: this one queues again
+        hunt.waiting.insert(0, hunt.now)
+        _next(hunt)
+        return
     if isinstance(result, Done):
         with suppress(Unreadable):
             answer = parting_job.read(result.answer)

@@ -198,7 +198,9 @@ def _fields(page: str, making: _Making | None) -> None:
                 if name == "dtype":
                     st.selectbox(fill(label), ("", *DTYPES), key=key)
                 else:
-                    st.text_input(fill(label), key=key, placeholder=HINTS[name], max_chars=500)
+                    st.text_input(
+                        fill(label), key=key, placeholder=HINTS[name], max_chars=LIMITS["report_declared"].value
+                    )
                 if bad == name and making is not None:
                     st.error(making.problem)
         st.checkbox(fill(VALUES), key=f"{page}_report_values", help=fill(VALUES_SAYS))
@@ -275,6 +277,10 @@ def _take(making: _Making, result: Any) -> None:
     if piece is not None and piece.more and making.now is not None and making.again < AGAINS:
         making.again += 1
         making.waiting.insert(0, making.now)
+        _next(making)
+        return
+    if isinstance(result, Stopped) and result.reason is StopReason.REPLACED and making.now is not None:
+        making.waiting.insert(0, making.now)  # by another panel's: this one queues again
         _next(making)
         return
     stopped = isinstance(result, Stopped) and result.reason is StopReason.TIME

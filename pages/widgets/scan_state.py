@@ -14,7 +14,9 @@ from core.base.violation import Severity, Violation
 from core.inputs.fields import Value
 from core.inputs.scan_check import Checked, evaluate
 from core.inputs.scan_fields import follow, resized, scan_fields, scan_link_fields
+from core.inputs.scan_inputs import Built, from_values
 from pages.widgets.cards import Mark, field_marks
+from pages.widgets.pace import paced
 from pages.widgets.state import PageState
 from pages.widgets.verdict import State, Verdict, counted, state_of
 
@@ -88,7 +90,10 @@ def shown(state: PageState) -> Shown:
     """The evaluation of the inputs as they stand, made now or kept from the last run of this session."""
     if needs_run(state):
         start = time.perf_counter()
-        checked = evaluate(state.values)
+        waiting = Checked(state.values, from_values(state.values).step, Built(None))
+        checked = paced(lambda: evaluate(state.values), lambda: waiting, first=_NOW not in st.session_state)
+        if checked is waiting:
+            return Shown(checked, st.session_state.get(_GOOD, st.session_state[_NOW][0]), 0.0)
         st.session_state[_NOW] = (checked, 1000 * (time.perf_counter() - start))
         if checked.result is not None:
             st.session_state[_GOOD] = checked

@@ -15,6 +15,7 @@ from core.inputs.sequence_fields import HEATMAP, LINES, SIDES, TYPED, VIEWS
 from core.inputs.sequence_follow import clicked
 from core.inputs.sequence_inputs import SequenceInputs
 from core.inputs.sequence_page import SequenceLook
+from core.plots.drawn import drawn
 from core.plots.sequence_grid import grid_payload
 from core.plots.sequence_point import PointWords, point_words
 from core.plots.sequence_view import Chosen, sequence_view
@@ -133,9 +134,9 @@ def _plot(
         second=None if second is None else second.result,
         misread=misread,
     )
-    # The template whose colours Streamlit's front end replaces by the theme's, in light and in dark.
-    view.figure["layout"]["template"] = "streamlit"
-    st.plotly_chart(presented(view.figure), key=chart, width="stretch", config=chart_config(fill(FILE)), alt=view.alt)
+    st.plotly_chart(
+        drawn(presented(view.figure)), key=chart, width="stretch", config=chart_config(fill(FILE)), alt=view.alt
+    )
     for note in view.notes:
         st.caption(note)
     shown = st.expander(fill(NUMBERS), key=state.key("numbers_table"), on_change="rerun")

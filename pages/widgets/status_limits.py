@@ -17,6 +17,13 @@ PREFIX = "CARRY_LAB_"
 HEAD = ("limit", "value", "unit", "set by", "why")
 DEFAULT, SET = "default", "{variable} (default {value:,})"
 
+#: What Streamlit itself limits: its option, unit, and why. Its values stand in .streamlit/config.toml.
+STREAMLITS = (
+    ("server.maxUploadSize", "MB", "of one file that is given to a page, before its own limit is looked at"),
+    ("server.maxMessageSize", "MB", "of one message between browser and server, both ways"),
+)
+BY_STREAMLIT = "config.toml, or {variable}"
+
 _QUOTED = re.compile(r"`([^`]+)`")
 
 
@@ -25,7 +32,13 @@ def limits_table() -> None:
     count = sum(limit.default is not None for limit in LIMITS.values())
     section(fill(TITLE), hint=fill(HINT, prefix=PREFIX, count=count))
     with st.container(key="status_limits"):
-        st.html(table_html(HEAD, map(_row, LIMITS.values())))
+        st.html(table_html(HEAD, (*map(_row, LIMITS.values()), *map(_streamlits, STREAMLITS))))
+
+
+def _streamlits(one: tuple[str, str, str]) -> list[str]:
+    option, unit, why = one
+    variable = "STREAMLIT_" + re.sub(r"(?<=[a-z])(?=[A-Z])|\.", "_", option).upper()
+    return [*map(html.escape, (option, f"{st.get_option(option):,}", unit, fill(BY_STREAMLIT, variable=variable), why))]
 
 
 def _row(limit: Limit) -> list[str]:

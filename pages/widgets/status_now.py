@@ -10,7 +10,20 @@ from collections.abc import Iterable, Iterator
 import psutil
 import streamlit as st
 
-from core.base.measures import BUCKETS, CHECKS, CUT, FAILURES, FAULTS, NUMERIC, OTHER, PAGES, TIMES, Part, Spread
+from core.base.measures import (
+    BUCKETS,
+    CHECKS,
+    CUT,
+    FAILURES,
+    FAULTS,
+    NUMERIC,
+    OTHER,
+    PAGES,
+    SLOWED,
+    TIMES,
+    Part,
+    Spread,
+)
 from core.base.text import fill
 from core.measures.prometheus import LOOPBACK, PORT_VARIABLE, served
 from core.sandbox.pool_ticket import PoolStatus
@@ -35,11 +48,12 @@ PAGE_HEAD = (
     "half take less than",
     "95 % take less than",
     "cut short",
+    "slowed",
     "inputs checked",
     "with a fault",
 )
 PART_TITLE, PART_HINT = "Where the time goes", "parts of those runs"
-PART_HEAD = ("part", "how often", "half take less than", "95 % take less than")
+PART_HEAD = ("part", "page", "how often", "half take less than", "95 % take less than")
 PARTS = {
     Part.CHECK: "the rules, with the fixes they try",
     Part.COMPILE: "compiling one program",
@@ -103,25 +117,31 @@ def _page_rows() -> Iterator[list[str]]:
         spread, cut = times.get((page, Part.PAGE), Spread()), CUT.total(page=page)
         if not (spread.count or cut):
             continue
+        slowed = SLOWED.total(page=page)
         checked = CHECKS.total(page=page)
         sound = CHECKS.total(page=page, outcome="ok")
         yield [
-            html.escape(page), _number(spread.count), *_times(spread), _number(cut), _number(checked),
+            html.escape(page), _number(spread.count), *_times(spread), _number(cut), _number(slowed), _number(checked),
             _share(checked - sound, checked),
         ]  # fmt: skip
 
 
 def parts_table() -> None:
-    """What takes the time, over all pages."""
-    sums: dict[str, Spread] = {}
-    for (_, part), spread in TIMES.values().items():
-        sums[part] = sums.get(part, Spread()) + spread
-    rows = [(part, said) for part, said in PARTS.items() if part in sums]
+    """What takes the time, by part and page."""
+    rows = list(_part_rows())
     if rows:
         section(fill(PART_TITLE), hint=fill(PART_HINT))
-        st.html(
-            table_html(PART_HEAD, ([html.escape(fill(s)), _number(sums[p].count), *_times(sums[p])] for p, s in rows))
-        )
+        with st.container(key="status_parts"):
+            st.html(table_html(PART_HEAD, rows))
+
+
+def _part_rows() -> Iterator[list[str]]:
+    times = TIMES.values()
+    for part, said in PARTS.items():
+        for page in (*PAGES, OTHER):
+            spread = times.get((page, part), Spread())
+            if spread.count:
+                yield [html.escape(fill(said)), html.escape(page), _number(spread.count), *_times(spread)]
 
 
 def faults_table() -> None:

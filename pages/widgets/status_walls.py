@@ -21,7 +21,8 @@ STOPS = {
     StopReason.MEMORY: "stopped: too much memory",
     StopReason.DIED: "the worker crashed",
     StopReason.OUTPUT: "the answer was too long",
-    StopReason.CANCELLED: "called off, or replaced by a newer one",
+    StopReason.CANCELLED: "called off",
+    StopReason.REPLACED: "gave way to a newer one of the same session",
     StopReason.BUSY: "turned away: the queue was full",
 }
 WALL_TITLE, WALL_HINT = (

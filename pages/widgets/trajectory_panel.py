@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.base.results import ScanResult
 from core.base.text import fill
+from core.plots.drawn import drawn
 from core.plots.trajectory import trajectory
 from pages.widgets.chart_config import chart_config
 from pages.widgets.classroom import presented
@@ -30,13 +31,11 @@ def trajectory_panel(result: ScanResult, names: Mapping[str, str], *, page: str 
     """
     plot = trajectory(result.carries, names, reverse=result.reverse)
     if plot.figure is not None:
-        # The template whose colours Streamlit's front end replaces by the theme's, in light and in dark.
-        plot.figure["layout"]["template"] = "streamlit"
         if narrow and plot.figure["layout"]["showlegend"]:
             plot.figure["layout"] |= {"legend": _BELOW, "height": plot.figure["layout"]["height"] + _LEGEND}
         with st.container(border=True, key=f"{page}_plot_card"):
             st.plotly_chart(
-                presented(plot.figure),
+                drawn(presented(plot.figure)),
                 key=f"{page}_trajectory",
                 width="stretch",
                 config=chart_config(fill(FILE, page=page)),

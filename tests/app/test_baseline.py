@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.base.line import Line
 from core.regress.file import from_bytes
 from pages.widgets import baseline_work
 from pages.widgets.baseline_work import Comparing, go_on
@@ -35,7 +36,7 @@ def desk(at: AppTest, page: str):
 
 def work_off(at: AppTest, page: str) -> AppTest:
     while desk(at, page).now is not None:
-        assert go_on(desk(at, page))
+        assert go_on(desk(at, page)) == 0
     return at.run()
 
 
@@ -134,12 +135,24 @@ def test_a_recording_can_be_called_off():
     assert not button(at, "scan", "record").disabled
 
 
-def test_one_case_at_a_time_in_the_whole_process():
+def test_one_case_at_a_time_in_the_whole_process_and_who_waits_sees_the_place(monkeypatch):
+    monkeypatch.setattr(baseline_work, "_LINE", Line())
     at = opened("scan")
+    assert baseline_work._LINE.come("somebody else") == 0
     button(at, "scan", "record").click().run()
-    with baseline_work._TURN:
-        assert go_on(desk(at, "scan")) is False
-    assert go_on(desk(at, "scan")) is True
+    assert baseline_work._LINE.come("a third one") == 1
+    mine = desk(at, "scan")
+    before = mine.now.done
+    assert go_on(mine) == 2
+    assert mine.now.done == before
+    at.run()
+    assert "Number 2 in the queue" in words(at)
+    baseline_work._LINE.leave("somebody else")
+    baseline_work._LINE.leave("a third one")
+    assert go_on(mine) == 0
+    at.run()
+    assert "Recording: " in words(at)
+    assert mine.now.done != before
 
 
 def test_a_fault_of_ours_ends_the_job_with_a_sentence(monkeypatch, caplog):

@@ -30,7 +30,7 @@ from core.doctor import grade_job, job
 from core.inputs.fields import VERSION, VERSION_NAME
 from core.sandbox import timeup
 from core.sandbox.pool_ticket import Done, Stopped, StopReason
-from pages.widgets import challenge_backend, challenge_check, challenge_tally, doctor_backend, editor
+from pages.widgets import challenge_backend, challenge_check, challenge_tally, doctor_backend, editor, voted
 from pages.widgets.challenge_said import diff_html
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,7 +82,7 @@ class InProcess:
         self.ours = {text for one in challenges_of("all") for text in (one.program, one.other)}
         self.instead: Any = None
         self.instead_of_ours: Any = None
-        self.late = 0
+        self.late = self.late_ours = self.place_ours = 0
 
     def reserve(self, session: str) -> None: ...
 
@@ -96,7 +96,8 @@ class InProcess:
         instead = self.instead_of_ours if ours else self.instead
         if instead is None:
             instead = Done(json.loads(graded(request["text"], tuple(request["names"]), request["swap"])))
-        ticket = Ticket(instead, 0 if ours else self.late)
+        ticket = Ticket(instead, self.late_ours if ours else self.late)
+        ticket.place = self.place_ours if ours else 0
         self.tickets.append(ticket)
         return ticket
 
@@ -399,6 +400,72 @@ def test_a_script_that_takes_too_long_is_a_try(pool):
     typed(at, FIX, FIX.other + "\n")
     assert "stopped after" in said(at)
     assert sheet(at)[0]["tries"] == "1"
+
+
+@pytest.mark.parametrize("alarm", [True, False], ids=["stopped by itself", "killed"])
+def test_a_script_that_ran_out_of_time_on_a_busy_machine_is_no_try_and_can_be_tried_again(pool, alarm):
+    late = Done(out_of_time(), share=0.3) if alarm else Stopped(StopReason.TIME, share=0.3)
+    pool.instead = late
+    at = opened({"c": FIX.number})
+    typed(at, FIX, FIX.other + "\n")
+    assert "the machine was busy with others" in said(at)
+    assert "Nothing is counted" in said(at)
+    assert sheet(at) == []
+    pressed(at, "challenges_once_more")
+    assert "busy with others" in said(at)
+    pool.instead = None
+    at.text_area(key=f"challenges_code_{FIX.key}").set_value(FIX.other + "\n\n")
+    pressed(at, "challenges_once_more")
+    assert strip(at).startswith("✓ Right")
+    assert pool.asked[-1]["text"] == FIX.other + "\n\n"  # as it stands by now
+    assert "challenges_once_more" not in keys(at)
+
+
+def test_a_script_that_had_its_core_to_itself_and_ran_out_of_time_is_a_try(pool):
+    pool.instead = Done(out_of_time(), share=0.98)
+    at = opened({"c": FIX.number})
+    typed(at, FIX, FIX.other + "\n")
+    assert "challenges_once_more" not in keys(at)
+    assert sheet(at)[0]["tries"] == "1"
+
+
+def out_of_time() -> dict[str, Any]:
+    """What the worker says of a script that its alarm has stopped."""
+    found = json.loads(graded(FIX.program, tuple(FIX.results), FIX.swap))
+    report = found["answer"]["report"]
+    report["outcome"], report["error"], found["answer"]["script"] = "limit", None, FIX.other + "\n"
+    limit = {"code": "X602", "name": "out_of_time", "severity": "limit", "message": "It was stopped after 4 s."}
+    report["violations"] = [{**report["violations"][0], **limit, "fixes": []}]
+    return found
+
+
+def test_a_check_that_gave_way_to_another_request_is_handed_in_again(pool):
+    pool.instead = Stopped(StopReason.REPLACED)
+    at = opened({"c": FIX.number})
+    typed(at, FIX, FIX.other + "\n")
+    assert "Checking" in strip(at)
+    pool.instead = None
+    ran(at)
+    ran(at)
+    assert strip(at).startswith("✓ Right")
+
+
+def test_our_programs_place_in_the_queue_is_said(pool):
+    pool.late_ours, pool.place_ours = 10_000, 7
+    at = opened({"c": PREDICT.number})
+    predicted(at, PREDICT, answers(PREDICT))
+    assert "number 7 in the queue" in said(at)
+
+
+@pytest.mark.parametrize("text", ["def (", "import os\nos.system('ls')"])
+def test_a_script_that_cannot_be_run_is_told_once(pool, text):
+    at = opened({"c": FIX.number})
+    typed(at, FIX, text)
+    assert said(at).count("cannot be run") == 1
+    cards = [body for body in bodies(at) if "<section class=" in body and "cl-card" in body]
+    assert len(cards) == 1
+    assert "the script stops" not in said(at)
+    assert sheet(at) == []
 
 
 def test_an_answer_of_garbage_is_no_traceback(pool):
@@ -778,6 +845,37 @@ def test_one_session_cannot_fill_a_room(pool, monkeypatch):
     predicted(at, second, answers(second))
     assert list(counts(code)) == [PREDICT.key]
     assert "counts no more answers" in said(at)
+
+
+def test_a_session_opens_few_rooms_and_is_told_so(pool, monkeypatch):
+    monkeypatch.setitem(challenge_tally.LIMITS, "tally_opened", Limit("tally_opened", 2, "", ""))
+    at = opened()
+    for _ in range(2):
+        pressed(at, "challenges_tally_open")
+        pressed(at, "challenges_tally_close")
+    pressed(at, "challenges_tally_open")
+    assert "has opened 2 rooms, as many as it may" in said(at)
+    assert "t" not in address(at)
+    _, code = teacher()
+    assert challenge_tally.rooms().is_open(challenge_tally.Key(code))
+
+
+@pytest.mark.parametrize(
+    ("state", "want"),
+    [
+        ({"counted": {"room": "ABCD", "counted": ["1", "4"]}}, ("1", "4")),
+        ({"counted": {"room": "ABCE", "counted": ["1"]}}, ()),
+        ({"counted": {"room": "ABCD", "counted": ["1", 2, None, "x" * 41, *"abc"]}}, ("1",)),
+        ({"counted": {"room": "ABCD", "counted": "1"}}, ()),
+        ({"counted": ["ABCD"]}, ()),
+        ({"counted": None}, ()),
+        ("nonsense", ()),
+        (None, ()),
+    ],
+)
+def test_what_a_browser_says_it_had_counted_is_read_strictly(monkeypatch, state, want):
+    monkeypatch.setattr(voted.st, "session_state", {"key": state})
+    assert voted.told("key", "ABCD", 4) == want
 
 
 def test_when_all_rooms_are_taken_it_is_said(pool, monkeypatch):

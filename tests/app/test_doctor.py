@@ -80,7 +80,10 @@ class InProcess:
         self.asked.append((session, wish, text))
         place, late = self.late.get(wish, (0, 0))
         if wish in self.instead:
-            return Finished(self.instead[wish], place, late)
+            instead = self.instead[wish]
+            if isinstance(instead, Stopped) and instead.reason is StopReason.REPLACED:
+                del self.instead[wish]  # once: by what another panel asked in between
+            return Finished(instead, place, late)
         desk = self.desks.setdefault(session, Desk())
         answer = desk.handle(Request(Wish(wish), text))
         return Finished(Done(json.loads(json.dumps(answer))), place, late)
@@ -387,6 +390,15 @@ def test_cancel(pool, monkeypatch):
     assert code(at) == CLEAN_SUM
     pool.late.clear()
     assert strip(pressed(at, "doctor_run")).startswith("✓ Contract kept")
+
+
+@pytest.mark.parametrize("wish", ["shapes", "check", "fixes"])
+def test_a_job_that_gave_way_to_another_panels_is_handed_in_again(pool, wish):
+    pool.instead[wish] = Stopped(StopReason.REPLACED)
+    at = pressed(typed(opened(), BROKEN_SUM), "doctor_run")
+    assert pool.instead == {}
+    assert pool.wishes.count(wish) == 2
+    assert "Contract broken: 1 error" in strip(at)
 
 
 def test_run_does_not_wait_for_shapes_in_the_queue(pool, monkeypatch):

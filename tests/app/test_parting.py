@@ -60,6 +60,8 @@ class InProcess:
         late = self.late.get(path, (0, 0))
         if path in self.instead:
             result = self.instead[path]
+            if isinstance(result, Stopped) and result.reason is StopReason.REPLACED:
+                del self.instead[path]  # once: by what another panel asked in between
         else:
             bench = self.benches.setdefault(session, parting_job.Bench())
             result = Done(json.loads(json.dumps(bench.handle(json.loads(json.dumps(request, allow_nan=False))))))
@@ -224,6 +226,14 @@ def test_progress_place_and_cancel(pool):
     assert pool.tickets[-1].cancelled
     assert "Python loop: cancelled." in says(at)
     assert "jit: cancelled." in says(at)
+    assert not at.button(key="scan_parting_run").disabled
+
+
+def test_a_path_that_gave_way_to_another_panels_job_is_handed_in_again(pool):
+    pool.instead["loop"] = Stopped(StopReason.REPLACED)
+    at = pressed(opened(), "scan_parting_run")
+    assert [path for _, path, _ in pool.asked].count("loop") == 2
+    assert "Python loop:" not in says(at)  # no sentence that it was stopped
     assert not at.button(key="scan_parting_run").disabled
 
 

@@ -41,6 +41,8 @@ class Pool:
         request = json.loads(json.dumps(request))
         asked.append(request)
         reason = stopped.get(request.get("part"))
+        if reason is StopReason.REPLACED:
+            del stopped[request["part"]]  # once: by what another panel asked in between
         if reason is not None:
             return Ticket(Stopped(reason))
         answer = worker.handle(request)
@@ -174,6 +176,22 @@ def test_a_part_that_is_stopped_for_its_time_is_tried_once_more():
     stopped["jit"] = StopReason.TIME
     made()
     assert [one["part"] for one in asked].count("jit") == 1 + report_panel.RETRIES
+
+
+def test_a_part_that_gave_way_to_another_panels_job_is_handed_in_again():
+    stopped["jit"] = StopReason.REPLACED
+    at = made()
+    assert [one["part"] for one in asked].count("jit") == 2
+    assert "INCOMPLETE" not in text_of(at)
+    assert not at.error
+
+
+def test_its_place_in_the_queue_is_said(monkeypatch):
+    monkeypatch.setattr(Ticket, "place", 4)
+    monkeypatch.setattr(Ticket, "wait", lambda self, seconds: False)
+    at = made()
+    # What a run shows while it waits is gone from its last state.
+    assert "4 in the queue" in report_panel._progress(at.session_state["scan:report"])
 
 
 def test_without_its_first_part_there_is_no_report_but_a_sentence():

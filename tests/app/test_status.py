@@ -88,7 +88,9 @@ def strip(at: AppTest) -> str:
 def test_every_limit_is_shown_with_its_value_and_why(pool: Pool) -> None:
     rows = {row[0]: row for row in table(opened(), "limit")}
     known = read_limits({})
-    assert set(rows) == set(known)
+    streamlits = {"server.maxUploadSize", "server.maxMessageSize"}
+    assert set(rows) == set(known) | streamlits
+    assert rows["server.maxUploadSize"][1:4] == ["5", "MB", "config.toml, or STREAMLIT_SERVER_MAX_UPLOAD_SIZE"]
     assert rows["length"][1:4] == ["512", "steps", "default"]
     assert rows["length"][4] == known["length"].why
 

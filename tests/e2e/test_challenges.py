@@ -156,6 +156,32 @@ def test_two_learners_share_a_room_and_a_third_one_in_another_sees_nothing_of_it
     assert screen.evaluate(SMALL) == []
 
 
+def test_after_a_reload_the_tab_knows_what_was_counted_and_nothing_is_counted_twice(open_page: OpenPage):
+    teacher = open_page("/challenges")
+    teacher.get_by_role("button", name="Open a class tally").click()
+    expect(teacher.locator(".cl-room strong")).to_have_text(re.compile(r"\w{4}"), timeout=LONG)
+    path = f"/challenges?c={SPOT.number}&seed=7&t={teacher.locator('.cl-room strong').inner_text()}"
+
+    def take_part(page: Page) -> None:
+        page.locator(".st-key-challenges_take_part label").click()
+        expect(page.locator(".st-key-challenges_tally_notice")).to_contain_text("On.", timeout=LONG)
+
+    page = open_page(path)
+    take_part(page)
+    spot(page, Side.LEFT, SPOT.options[0])
+    caption = page.locator(".st-key-challenges_answers caption")
+    expect(caption).to_have_text("1 answer", timeout=LONG)
+    page.reload()
+    take_part(page)
+    spot(page, Side.RIGHT, SPOT.options[1])
+    expect(page.locator(".st-key-challenges_answers")).to_contain_text("is counted", timeout=LONG)
+    expect(caption).to_have_text("1 answer", timeout=LONG)
+    other = open_page(path)  # somebody else's browser
+    take_part(other)
+    spot(other, Side.LEFT, SPOT.options[0])
+    expect(other.locator(".st-key-challenges_answers caption")).to_have_text("2 answers", timeout=LONG)
+
+
 def test_the_keyboard_alone_answers_a_challenge(open_page: OpenPage):
     page = open_page(f"/challenges?c={PREDICT.number}")
     expect(page.get_by_role("heading", name=PREDICT.title)).to_be_visible(timeout=LONG)

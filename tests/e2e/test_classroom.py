@@ -14,7 +14,7 @@ type OpenPage = Callable[..., Page]
 
 #: Every page, in a state that shows much of it.
 PAGES = (
-    "/", "/lstm", "/sequence", "/gradients", "/doctor?e=guide_sum", "/catalogue", "/catalogue?c=S104",
+    "/", "/lstm", "/sequence", "/gradients", "/doctor?e=guide_scan", "/catalogue", "/catalogue?c=S104",
     "/lessons", "/lessons?n=3", "/?lesson=2", "/challenges", "/challenges?c=1",
 )  # fmt: skip
 SMALLEST = 20

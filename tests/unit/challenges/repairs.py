@@ -181,7 +181,7 @@ memory, outputs = nnx.RNN(cell, time_major=True, return_carry=True)(sound)
 import jax.numpy as jnp
 from flax import nnx
 
-cell = nnx.GRUCell(1, 3, rngs=nnx.Rngs(4))
+cell = nnx.SimpleCell(1, 3, rngs=nnx.Rngs(4))
 words = jnp.linspace(0.1, 0.8, 8).reshape(2, 4, 1)
 lengths = jnp.array([2, 4])
 

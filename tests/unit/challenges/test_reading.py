@@ -42,6 +42,8 @@ TYPES = {
                 "<class 'jax.numpy.float32'>"],
     "int32": ["int32", "i32", "int", "Integer", "numpy.dtype('int32')", "s32"],
     "int8": ["int8", "i8", "int 8"],
+    "complex64": ["complex64", "c64", "complex", "complex[3]", "weak complex"],
+    "complex128": ["complex128", "c128", "jnp.complex128"],
     "bool": ["bool", "boolean", "bool_", "jnp.bool_", "bool[0,3]"],
     "bfloat16": ["bfloat16", "bf16"],
     "float64": ["float64", "double"],

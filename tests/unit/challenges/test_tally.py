@@ -260,3 +260,65 @@ def test_closing_while_others_vote_leaves_nothing(tally: Tally):
     assert not tally.is_open(key)
     for votes in done:
         assert votes == sorted(votes, reverse=True), "once closed, it stays closed"
+
+
+# --- nobody keeps all rooms -------------------------------------------------------------------------------------------
+
+
+def filled(tally: Tally) -> list[Key]:
+    keys = [opened(tally) for _ in range(LIMITS["tally_rooms"].value)]
+    for key in keys:
+        tally.vote(guest(key), PREDICT, RIGHT)
+    assert tally.open() is None
+    return keys
+
+
+def test_a_room_whose_owner_has_gone_gives_way_sooner_and_the_others_stay(tally: Tally, clock: Clock):
+    keys = filled(tally)
+    tally.leave(keys[7])
+    clock.now += LIMITS["tally_left"].value - 1
+    assert tally.open() is None
+    clock.now += 2
+    assert tally.open() is not None
+    assert [tally.is_open(key) for key in keys] == [key is not keys[7] for key in keys]
+
+
+def test_an_owner_who_is_back_keeps_the_room_and_so_does_a_vote(tally: Tally, clock: Clock):
+    keys = filled(tally)
+    for key in keys[:3]:
+        tally.leave(key)
+    clock.now += LIMITS["tally_left"].value - 1
+    tally.come(keys[0])
+    tally.vote(guest(keys[1]), PREDICT, RIGHT)
+    clock.now += 2
+    assert tally.open() is not None
+    assert tally.open() is None
+    assert [tally.is_open(key) for key in keys[:3]] == [True, True, False]
+
+
+def test_an_owner_in_two_windows_is_there_until_both_are_gone(tally: Tally, clock: Clock):
+    keys = filled(tally)
+    tally.come(keys[0])
+    tally.leave(keys[0])
+    clock.now += LIMITS["tally_left"].value + 1
+    assert tally.open() is None
+    tally.leave(keys[0])
+    clock.now += LIMITS["tally_left"].value + 1
+    assert tally.open() is not None
+
+
+def test_nobody_but_its_owner_can_leave_a_room_for_them(tally: Tally, clock: Clock):
+    keys = filled(tally)
+    for key in keys:
+        tally.leave(guest(key))
+        tally.leave(Key(key.code, keys[0].owner if key is not keys[0] else keys[1].owner))
+    clock.now += LIMITS["tally_left"].value + 1
+    assert tally.open() is None
+
+
+def test_a_room_without_its_owner_stays_as_long_as_there_is_place(tally: Tally, clock: Clock):
+    key = opened(tally)
+    tally.leave(key)
+    clock.now += LIMITS["tally_left"].value + 1
+    opened(tally)
+    assert tally.is_open(key)

@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.inputs import cell_fields, scan_fields
-from core.inputs.classroom import MOST, NAMES, Classroom
+from core.catalogue.fields import FIELDS as CATALOGUE
+from core.challenges.fields import FIELDS as CHALLENGES
+from core.doctor.link import FIELDS as DOCTOR
+from core.inputs import cell_fields, gradient_fields, scan_fields, sequence_fields
+from core.inputs.class_panels import hideable
+from core.inputs.classroom import EXAMPLES, MOST, NAMES, Classroom
 from core.inputs.fields import FieldTable
 from core.steps.library import STEPS
 
@@ -42,6 +46,31 @@ def test_anything_in_an_address_is_read_or_refused_and_never_raises(params):
 def test_a_refusal_says_what_and_why(params, said):
     (sentence,) = Classroom.of_link(params).refused
     assert said in sentence
+
+
+def fields_of(page: str) -> FieldTable | None:
+    return {
+        "scan": scan_fields.scan_fields({}),
+        "lstm": cell_fields.FIELDS,
+        "sequence": sequence_fields.sequence_fields({}),
+        "gradients": gradient_fields.FIELDS,
+        "doctor": DOCTOR,
+        "challenges": CHALLENGES,
+        "catalogue": CATALOGUE,
+    }.get(page)
+
+
+@pytest.mark.parametrize("page", EXAMPLES)
+def test_a_refused_key_is_told_with_one_of_the_page_itself(page):
+    (sentence,) = Classroom.of_link({"hide": "?"}, page).refused
+    assert sentence.endswith(f"such as {EXAMPLES[page]}. The default is used.") or EXAMPLES[page] in sentence
+    table = fields_of(page)
+    assert EXAMPLES[page] in hideable(page, () if table is None else table.fields)
+
+
+def test_a_page_without_controls_gets_the_first_pages_example():
+    (sentence,) = Classroom.of_link({"lock": "?"}, "status").refused
+    assert "scan_length" in sentence
 
 
 def test_nothing_is_set_by_an_address_that_says_nothing():

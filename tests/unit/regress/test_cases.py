@@ -235,7 +235,8 @@ def test_an_address_says_page_and_state():
         ("lstm", "colour=red", "colour"),
         ("scan", "http://h/lstm?cell=GRUCell", "lstm"),
         ("", "doctor?s=x", "doctor"),
-        ("lstm", "cell=GRUCell&cell=LSTMCell", "times"),
+        ("lstm", "cell=GRUCell&cell=LSTMCell", "more than once"),
+        ("scan", "http://[x", "no address"),
     ],
 )
 def test_a_link_that_the_page_refuses_is_refused(page, link, says):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -120,3 +121,26 @@ def test_bad_arguments_are_exit_code_2(arguments):
 def test_the_schema_is_printed(capsys):
     assert main(["schema"]) == 0
     assert json.loads(capsys.readouterr().out)["title"] == "Carry Lab baseline"
+
+
+def test_names_that_no_file_can_have_and_links_that_are_none_are_exit_code_2(tmp_path, capsys):
+    for arguments, said in (
+        (["record", str(tmp_path / ("x" * 300))], "too long"),
+        (["record", str(tmp_path / "x"), "--link", "http://[x"], "no address"),
+        (["record", str(tmp_path / "x"), "--page", "lstm", "--weights", str(tmp_path / "none")], "none: cannot be read"),
+    ):
+        assert main(arguments) == 2
+        assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_terminal_without_arrows_and_a_reader_that_went_away(tmp_path):
+    file = next((ROOT / "tests" / "baselines").glob("scan-product*"))
+    command = [sys.executable, "-m", "core.regress", "check", str(file)]
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, cwd=ROOT, env=ascii_only, capture_output=True, timeout=120, check=False)
+    assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, timeout=120, check=False)
+    assert (done.returncode, b"Traceback" in done.stderr) == (2, False)
+    assert b"No space left" in done.stderr

@@ -222,3 +222,28 @@ def test_the_table_of_tolerances_is_not_wider_than_the_pages():
 def test_a_file_that_was_written_again_says_the_same():
     baseline, data = recorded()
     assert to_bytes(from_bytes(to_bytes(baseline))) == data
+
+
+def test_a_case_that_is_computed_in_fewer_bits_now_is_not_let_off_for_it():
+    """The tolerance of a file is that of then."""
+    baseline, _ = recorded()
+    want = baseline.cases[0]
+    stage, root = Stage.FORWARD, "ys"
+    tree = want.stages[stage][root]
+    (path, leaf), *rest = tree.leaves
+    moved = replace(tree, leaves=((path, leaf + np.float32(1e-3)), *rest))
+    got = replace(
+        want,
+        computed=want.computed | {"bfloat16"},
+        stages={**want.stages, stage: {**want.stages[stage], root: moved}},
+    )
+    found = compare(want, got, baseline.tolerances("cpu"))
+    assert [(one.stage, one.leaf) for one in found if one.moved] == [(stage, path)]
+
+
+def test_a_file_that_allows_more_than_a_recording_here_is_said_to():
+    baseline, _ = recorded()
+    wide = replace(baseline, tolerance={**baseline.tolerance, "cpu": {"float32": (1e-2, 1e-2)}})
+    said = "\n".join(beside(wide, check(wide)))
+    assert "wider than a recording here would have it (float32 rtol 1e-5, atol 1e-6)" in said
+    assert "wider" not in "\n".join(beside(baseline, check(baseline)))

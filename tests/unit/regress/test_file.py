@@ -232,3 +232,38 @@ def test_a_file_of_parameters_that_is_not_in_use_is_not_in_the_baseline():
     baseline = record(page_state("lstm"), values, file=weights)
     assert baseline.weights is None
     assert baseline.values["weights"] == ""
+
+
+def test_a_number_that_is_infinite_in_python_is_refused():
+    """It passes the schema as a number, and cannot be written as JSON again for its hash."""
+    container = read(recorded()[1], "baseline_bytes", "baseline_header")
+    text = container.metadata[NAME].replace('"values":{', '"values":{"more":1e999,', 1)
+    assert "larger than any" in refused(write(dict(container.tensors), {NAME: text}))
+
+
+@pytest.mark.parametrize("letter", ["\x1b[2J", "\ud800", "\u202e"])
+@pytest.mark.parametrize("place", ["reason", "backend"])
+def test_a_letter_that_cannot_be_shown_is_refused_by_its_place(place, letter):
+    said = refused(changed(recorded()[1], lambda document: document.update({place: letter})))
+    assert said.isprintable()
+    assert place in said
+
+
+def test_typed_numbers_on_several_lines_are_no_letters_that_cannot_be_shown():
+    typed = "1, 2,\n\t3,\u00a04"
+    baseline = record(page_state("scan"), {**values_of_link("scan", "source=paste"), "numbers": typed}, own=True)
+    assert from_bytes(to_bytes(baseline)).values["numbers"] == typed
+
+
+@pytest.mark.parametrize("seed", [1.0, 0.0])
+def test_a_whole_number_with_a_point_is_none(seed):
+    assert "data.seed" in refused(changed(recorded()[1], lambda document: document["data"].update(seed=seed)))
+
+
+def test_a_case_cannot_be_taken_out_unsaid_nor_be_there_and_left_out():
+    def shorter(document):
+        document["cases"] = [case for case in document["cases"] if case["name"] != "zeros"]
+
+    assert "no case “zeros”" in refused(changed(recorded()[1], shorter))
+    both = changed(recorded()[1], lambda document: document.update(left_out=["zeros"]))
+    assert "left out" in refused(both)

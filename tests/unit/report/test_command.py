@@ -98,3 +98,32 @@ def test_help_says_what_each_status_means(capsys):
     out = capsys.readouterr().out
     for part in ("exit status", "a criterion failed", "--axes", "python -m core.report"):
         assert part in out
+
+
+@pytest.mark.parametrize("seconds", ["nan", "-1", "inf", "x"])
+def test_seconds_that_are_none_exit_with_2(seconds, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["scan", f"--latency={seconds}"])
+    assert caught.value.code == UNMADE
+    assert "number of seconds" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("argv", [["/dev/zero"], ["--read", "/dev/zero"]])
+def test_a_file_without_an_end_is_read_to_the_limit(argv, capsys):
+    assert main(argv) == UNMADE
+    assert "/dev/zero: more than" in capsys.readouterr().err
+
+
+def test_letters_that_cannot_be_shown_are_not_printed(tmp_path, capsys):
+    file = tmp_path / "r.json"
+    assert main(["scan", "--json", str(file), "--latency", "1"]) == PASSED
+    data = json.loads(file.read_text(encoding="utf-8"))
+    data["title"] = "\x1b[2Jtitle\u202e"
+    file.write_text(json.dumps(data), encoding="utf-8")
+    capsys.readouterr()
+    main(["--read", str(file)])
+    assert {c for c in capsys.readouterr().out if not c.isprintable()} == {"\n"}
+    data["schema"] = "\x1b"
+    file.write_text(json.dumps(data), encoding="utf-8")
+    assert main(["--read", str(file)]) == UNMADE
+    assert "\x1b" not in capsys.readouterr().err

@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from core.base.bucket import Bucket
 from core.runners import cache
-from core.runners.cache import Programs, count_compiles, is_library
+from core.runners.cache import Programs, SlowedError, count_compiles, is_library, paced
 from core.steps.accumulate import product, running_sum
 
 MAPS = Path("/proc/self/maps")
@@ -241,3 +242,62 @@ def test_clearing_empties_every_registered_cache(monkeypatch):
     cache.clear_all()
     assert cleared == [True]
     assert cache.PROGRAMS.stats.programs == 0
+
+
+# --- holding up -----------------------------------------------------------------------------------------------------
+
+
+def empty_bucket() -> Bucket:
+    bucket = Bucket(2, 1, lambda: 0.0)
+    bucket.take(2)
+    return bucket
+
+
+def test_without_a_token_a_new_program_is_not_compiled_and_nobody_waits_for_it() -> None:
+    programs = Programs(4)
+    with count_compiles() as compiles, pytest.raises(SlowedError), paced(empty_bucket()):
+        programs.get(("add", 1), adds(1), (ones(3),))
+    assert compiles.count == 0
+    assert programs.stats == (0, 0, 0, 0)
+    assert programs.get(("add", 1), adds(1), (ones(3),))[1] is True  # outside nothing is held up
+
+
+def test_what_is_there_needs_no_token() -> None:
+    programs = Programs(4)
+    programs.get(("add", 1), adds(1), (ones(3),))
+    with paced(empty_bucket()):
+        program, new = programs.get(("add", 1), adds(1), (ones(3),))
+    assert not new
+    assert program(2 * ones(3)).tolist() == [3.0, 3.0, 3.0]
+
+
+def test_what_may_not_be_kept_is_held_up_too() -> None:
+    with pytest.raises(SlowedError), paced(empty_bucket()):
+        Programs(4).get(None, adds(1), (ones(3),))
+
+
+def test_what_has_begun_is_brought_to_its_end() -> None:
+    programs, bucket = Programs(4), Bucket(1, 1, lambda: 0.0)
+    with paced(bucket):
+        programs.get(("add", 1), adds(1), (ones(3),))
+        bucket.take(1)
+        assert programs.get(("add", 2), adds(2), (ones(3),))[1] is True
+    with pytest.raises(SlowedError), paced(bucket):
+        programs.get(("add", 3), adds(3), (ones(3),))
+
+
+def test_one_that_is_overdrawn_holds_up_everything() -> None:
+    bucket, begun = empty_bucket(), []
+    bucket.take(100)
+    with pytest.raises(SlowedError), paced(bucket):
+        begun.append(True)
+    assert begun == []
+
+
+def test_another_thread_is_not_held_up() -> None:
+    programs, results = Programs(4), []
+    with paced(empty_bucket()):
+        other = threading.Thread(target=lambda: results.append(programs.get(("add", 1), adds(1), (ones(3),))[1]))
+        other.start()
+        other.join(60)
+    assert results == [True]

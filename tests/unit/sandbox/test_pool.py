@@ -220,13 +220,46 @@ def test_no_more_run_than_may_and_waiting_takes_none_of_the_time(pool: Pool) -> 
     assert [t.place for t in tickets] == [0] * 5
 
 
-def test_a_newer_request_of_the_same_wish_takes_the_place_of_the_older(pool: Pool, session: str) -> None:
-    first = ask(pool, session, "sleep", seconds=0.4)
+def test_a_session_has_one_request_running_and_one_waiting_and_a_newer_one_replaces_that(
+    pool: Pool, session: str
+) -> None:
+    first = ask(pool, session, "sleep", seconds=0.6)
+    assert until(lambda: first.place == 0)
     older = ask(pool, session, "echo", text="older")
-    newer = ask(pool, session, "echo", text="newer")
-    assert stopped(older).reason is StopReason.CANCELLED
-    assert answer(newer)["text"] == "newer"
+    assert older.place == 1  # though there is a free core: a session does not run two
+    newer = ask(pool, session, "sleep", seconds=0.1)  # whatever it wishes
+    assert stopped(older).reason is StopReason.REPLACED
+    assert (newer.place, pool.status().queued) == (1, 1)
+    newest = ask(pool, session, "echo", text="newest")
+    assert stopped(newer).reason is StopReason.REPLACED
+    assert answer(newest)["text"] == "newest"
     assert answer(first)
+    assert newest.wait(0)
+
+
+def test_what_is_replaced_keeps_its_place_and_nobody_elses(pool: Pool, session: str) -> None:
+    busy = [ask(pool, f"{session}-{n}", "sleep", seconds=0.5) for n in range(BOUNDS.running)]
+    assert until(lambda: all(ticket.place == 0 for ticket in busy))
+    mine = ask(pool, session, "echo", text="1")
+    other = ask(pool, f"{session}-other", "echo", text="other")
+    mine = [ask(pool, session, "echo", text=str(n)) for n in range(20)][-1]
+    assert [mine.place, other.place] == [1, 2]
+    assert pool.status().queued == 2
+    assert answer(other)["text"] == "other"
+    assert answer(mine)["text"] == "19"
+    for name in (*(f"{session}-{n}" for n in range(BOUNDS.running)), f"{session}-other"):
+        pool.release(name)
+
+
+def test_a_script_that_had_the_core_to_itself_is_told_from_one_that_had_to_share_it(pool: Pool, session: str) -> None:
+    spun = ask(pool, session, "spin", seconds=0.6)
+    spun.wait()
+    slept = ask(pool, session, "sleep", seconds=0.6)
+    slept.wait()
+    assert isinstance(spun.result, Done)
+    assert isinstance(slept.result, Done)
+    assert slept.result.share < 0.3
+    assert spun.result.share > 2 * slept.result.share
 
 
 def test_cancelling_takes_it_out_of_the_queue_or_kills_its_worker(pool: Pool, session: str) -> None:
@@ -242,7 +275,9 @@ def test_cancelling_takes_it_out_of_the_queue_or_kills_its_worker(pool: Pool, se
 
 
 def test_releasing_a_session_ends_what_it_asked_for(pool: Pool, session: str) -> None:
-    tickets = [ask(pool, session, "sleep", seconds=30), ask(pool, session, "echo")]
+    tickets = [ask(pool, session, "sleep", seconds=30)]
+    assert until(lambda: tickets[0].place == 0)
+    tickets.append(ask(pool, session, "echo"))
     pool.release(session)
     assert [stopped(t).reason for t in tickets] == [StopReason.CANCELLED] * 2
 
@@ -409,25 +444,33 @@ def ticket_of(session: str, wish: str) -> Ticket:
 
 def test_places_are_the_order_in_which_requests_are_taken() -> None:
     queue = FairQueue()
-    made = [ticket_of(s, w) for s, w in ("a1", "a2", "a3", "b1", "c1", "b2", "c2", "d1")]
-    for ticket in made:
-        queue.put(ticket)
-    places = {queue.place(t): t for t in made}
+    made = [ticket_of(s, w) for s, w in ("a1", "b1", "c1", "a2", "d1", "b2")]
+    replaced = [queue.put(ticket) for ticket in made]
+    assert replaced == [None, None, None, made[0], None, made[1]]
+    assert len(queue) == 4
+    waiting = [t for t in made if queue.place(t)]
+    places = {queue.place(t): t for t in waiting}
     taken = []
     while queue.turns():
         taken.append(queue.take(queue.turns()[0]))
-    assert [places[n] for n in range(1, len(made) + 1)] == taken
-    assert [t.session + t.wish for t in taken] == ["a1", "b1", "c1", "d1", "a2", "b2", "c2", "a3"]
+    assert [places[n] for n in range(1, len(waiting) + 1)] == taken
+    assert [t.session + t.wish for t in taken] == ["a2", "b2", "c1", "d1"]
     assert queue.place(made[0]) == 0
 
 
 def test_what_is_put_back_is_first() -> None:
     queue = FairQueue()
     first, second, third = ticket_of("a", "1"), ticket_of("b", "1"), ticket_of("a", "2")
-    for ticket in (first, second, third):
-        queue.put(ticket)
-    queue.put_back(queue.take("a"))
+    queue.put(first)
+    queue.put(second)
+    assert queue.take("a") is first
+    queue.put(third)
+    first.tries += 1  # its worker died by our own fault
+    queue.put_back(first)
     assert [queue.place(t) for t in (first, second, third)] == [1, 2, 3]
+    fourth = ticket_of("a", "3")
+    assert queue.put(fourth) is third  # the one that waits, not the one that had its turn
+    assert [queue.place(t) for t in (first, second, fourth)] == [1, 2, 3]
     assert queue.remove(first)
     assert not queue.remove(first)
     assert list(queue.drop("b")) == [second]

@@ -198,3 +198,17 @@ def test_what_a_file_says_is_said_back_short_and_printable():
     error = refused(file_of({name: 1}, bytes(8)))
     assert len(str(error)) < 200
     assert str(error).isprintable()
+
+
+@pytest.mark.parametrize("axes", [9, 65, 5_000])
+def test_more_axes_than_an_array_may_have_are_refused(axes):
+    """NumPy raises a ValueError of its own at 65."""
+    why = refused(file_of({"a": entry([1] * axes, 0, 4)}, bytes(4)))
+    assert why.stage is Stage.FORMAT
+    assert f"{axes} axes" in str(why)
+
+
+@pytest.mark.parametrize("text", ["1e999", "-1e999", "[1e400]"])
+def test_a_number_that_is_infinite_in_python_is_refused(text):
+    with pytest.raises(WeightsRefused, match="larger than any"):
+        parse_json(text)

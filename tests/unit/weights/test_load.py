@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -316,3 +317,31 @@ def test_the_file_says_what_it_holds_in_plain_json():
     leaf = document["sections"]["params"]["leaves"]["cell.ii.kernel"]
     assert leaf == {"shape": [3, 4], "dtype": "float32", "variable": "Param"}
     assert set(document["control"]["tolerance"]) == {"cpu", "gpu", "tpu"}
+
+
+@pytest.mark.parametrize(("name", "size"), [("in_features", 3.0), ("hidden_features", 4.0)])
+def test_a_size_that_is_no_whole_number_is_refused(name, size):
+    """To JSON Schema 3.0 is an integer; to JAX it is no size."""
+    tensors, document = opened(cell_file(of_seed()))
+    document["architecture"][name] = size
+    why = refused(closed(tensors, document))
+    assert why.stage is Stage.SCHEMA
+    assert name in str(why)
+
+
+@pytest.mark.parametrize("text", ["\x1b[2J", "\ud800", "\u202e", "a\nb"])
+def test_a_letter_that_cannot_be_shown_is_refused_by_its_place(text):
+    tensors, document = opened(cell_file(of_seed()))
+    document["versions"]["jax"] = text
+    why = refused(closed(tensors, document))
+    assert (why.stage, str(why).isprintable()) == (Stage.SCHEMA, True)
+    assert "versions.jax" in str(why)
+
+
+def test_a_signalling_nan_is_found_without_a_warning():
+    tensors, document = opened(cell_file(of_seed()))
+    bits = tensors[II].copy().view(np.uint32)
+    bits[0, 0] = 0x7F800001
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert refused(closed({**tensors, II: bits.view(np.float32)}, document)).stage is Stage.FINITE
