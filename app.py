@@ -1,17 +1,18 @@
 """Carry Lab: page config, navigation, frame; nothing else.
 
-Started by `make run` (deploy/run.py). Scripts live in pages/views: a flat `pages/x.py` would be run by Streamlit itself,
-past this file, on the first deep link of a fresh process.
+Started by `make run` (deploy/serve.py, warm before anybody comes) or by plain `streamlit run app.py`. Scripts live in
+pages/views: a flat `pages/x.py` would be run by Streamlit itself, past this file, on the first deep link of a fresh process.
 """
 
 import streamlit as st
 
 from pages.widgets.classroom import class_panel, class_style, enter_class
-from pages.widgets.frame import NAME, page_style, sidebar_name, warmed
+from pages.widgets.frame import NAME, page_style, sidebar_name
 from pages.widgets.lesson_progress import enter_lesson
 from pages.widgets.lesson_rail import lesson_rail, rail_slot
 from pages.widgets.measured import measured
 from pages.widgets.state import enter_page
+from pages.widgets.warm_up import warmed
 
 #: Navigation: group -> (script, title, URL path; "" is the root).
 PAGES = {
@@ -45,7 +46,7 @@ page = st.navigation(
 page_style()
 sidebar_name()
 warmed()
-enter_class()
+enter_class(page.url_path)
 enter_lesson(page.url_path)
 class_style()
 enter_page(page.url_path)

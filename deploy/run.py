@@ -15,6 +15,7 @@ import http.client
 import ipaddress
 import logging
 import os
+import signal
 import socket
 import sys
 import threading
@@ -280,15 +281,18 @@ def read_environment(environ: Mapping[str, str]) -> tuple[str, ...]:
         sys.path.insert(0, str(ROOT))
     try:
         from core.base.limits import read_limits, unknown_variables
+        from core.base.program_folder import VARIABLE as PROGRAMS_VARIABLE
+        from core.base.program_folder import program_folder
         from core.measures.prometheus import HOST_VARIABLE, PORT_VARIABLE, place_of, serve
 
         read_limits(environ)
+        program_folder(environ)
         place = place_of(environ)
         if place is not None:
             serve(place)
     except ValueError as problem:
         raise LaunchError(f"{problem}.") from problem
-    strange = unknown_variables(environ, (HOST_VARIABLE, PORT_VARIABLE))
+    strange = unknown_variables(environ, (HOST_VARIABLE, PORT_VARIABLE, PROGRAMS_VARIABLE))
     return tuple((UNKNOWN_NEAR if near else UNKNOWN).format(name=name, near=near) for name, near in strange)
 
 
@@ -374,6 +378,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.chdir(ROOT)
     threading.Thread(target=announce, args=(host, port), kwargs={"plain": asked.plain}, daemon=True).start()
 
+    # uvicorn, once it has shut down, raises the signal that ended it anew: no traceback then, and no failure.
+    for asked_to_end in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(asked_to_end, lambda *_: sys.exit(0))
+
     from streamlit import net_util
     from streamlit.runtime.pages_manager import PagesManager
     from streamlit.web import cli
@@ -386,7 +394,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # the very first visitor, on a deep link, would be told "Page not found" over the right page.
     PagesManager.uses_pages_directory = False
 
-    cli.main(["run", str(ROOT / "app.py"), *options], prog_name="streamlit", standalone_mode=False)
+    cli.main(["run", str(ROOT / "deploy" / "serve.py"), *options], prog_name="streamlit", standalone_mode=False)
     return 0
 
 

@@ -12,6 +12,10 @@ from typing import Final
 
 #: "max 100000", or microseconds of CPU time that a container may use in so many.
 _CPU_QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
+#: Bytes of memory that a container may use, or "max".
+_MEMORY_MAX: Final = Path("/sys/fs/cgroup/memory.max")
+#: Bytes: with less there is one worker at a time, and a smaller one.
+_ROOMY: Final = 2_000_000_000
 _PREFIX: Final = "CARRY_LAB_"
 #: Of an override: whatever counts it must hold it.
 _DIGITS: Final = 15
@@ -41,6 +45,16 @@ def _cores() -> int:
         cores = min(cores, max(1, int(quota) // int(period)))
     return cores
 
+
+def _small() -> bool:
+    """Whether this machine, or the container we are in, has little memory: 1 GB at a free host of Streamlit apps."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with suppress(OSError, ValueError):
+        memory = min(memory, int(_MEMORY_MAX.read_text()))
+    return memory < _ROOMY
+
+
+_SMALL: Final = _small()
 
 _TABLE = (
     Limit("length", 512, "steps", "T on a page: the plot stays readable and a Python loop stays quick"),
@@ -76,7 +90,12 @@ _TABLE = (
     Limit("drawn_scans", 12, "scans", "of one script, drawn one below the other"),
     Limit("work", 4_000_000_000, "numbers", "computed by one scan in a script: some seconds on one core"),
     Limit("worker_seconds", 5, "s", "of one script on one core, from its own start: the queue takes none of it"),
-    Limit("worker_memory", 1_500, "MB", "of one worker: half a page's arrays, and XLA's own needs while it compiles"),
+    Limit(
+        "worker_memory",
+        400 if _SMALL else 1_500,
+        "MB",
+        "of one worker: half a page's arrays, and XLA's own needs while it compiles",
+    ),
     Limit("script_output", 65_536, "characters", "of what a script prints"),
     Limit("script_text", 20_000, "characters", "of a script: some 500 lines; what is longer is no minimal example"),
     Limit("worker_files", 64, "files", "that a worker may have open: its channel, and the library it reads just now"),
@@ -85,13 +104,28 @@ _TABLE = (
     ),
     Limit("worker_alarm", 4_000, "ms", "after which a worker stops its script itself, so that shapes are still told"),
     Limit("worker_start", 60, "s", "for a worker to be made and warmed (0.6 measured), before it is given up"),
-    Limit("running", _cores(), "workers", "computing at the same time: one a core, so that 5 s are 5 s of a core"),
-    Limit("workers", 64, "workers", "alive at the same time: a class of 50, each with one of their own, and spares"),
-    Limit("spares", 2, "workers", "warmed for whoever comes next"),
+    Limit(
+        "running",
+        1 if _SMALL else _cores(),
+        "workers",
+        "computing at the same time: one a core, so that 5 s are 5 s of a core",
+    ),
+    Limit(
+        "workers",
+        1 if _SMALL else 64,
+        "workers",
+        "alive at the same time: a class of 50, each with one of their own, and spares",
+    ),
+    Limit("spares", 1 if _SMALL else 2, "workers", "warmed for whoever comes next"),
     Limit("worker_room", 150, "MB", "wanted free before another worker is made: it has 80 of its own, warmed"),
-    Limit("memory_kept", 500, "MB", "of the machine that workers leave to the pages"),
+    Limit("memory_kept", 100 if _SMALL else 500, "MB", "of the machine that workers leave to the pages"),
     Limit("worker_idle", 1_200, "s", "after which a worker that nobody asks anything is let go"),
-    Limit("worker_idle_memory", 600, "MB", "that a worker may hold between two scripts: more is somebody's left-overs"),
+    Limit(
+        "worker_idle_memory",
+        300 if _SMALL else 600,
+        "MB",
+        "that a worker may hold between two scripts: more is somebody's left-overs",
+    ),
     Limit("worker_jobs", 200, "requests", "that one worker answers: programs pile up, and memory maps with them"),
     Limit("queue", 200, "requests", "waiting at the same time; with more, the newest are turned away"),
     Limit("request_bytes", 4_194_304, "bytes", "of one request: `typed_text` characters, in UTF-8"),

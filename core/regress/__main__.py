@@ -38,8 +38,8 @@ LONG_REASON = "The reason has {count} characters; {limit} are kept at most."
 NOT_READ = "{file}: cannot be read ({reason})."
 NOT_WRITTEN = "{file}: cannot be written ({reason})."
 WEIGHTS_WANTED = "The link names parameters from a file (w={name}): give the file, with --weights FILE."
+NOT_WANTED = "The link names no parameters from a file (w=…), so {file} would not be used."
 OTHER_WEIGHTS = "{file} holds the parameters {got}; the link names {want} (w=…)."
-NONE = "none"
 SAYS = "{file}: {text}"
 VERDICT = "{file}: {word}. {words}"
 WROTE = "{file}: recorded."
@@ -138,6 +138,8 @@ def _weights(name: str, values: Mapping[str, Value]) -> CellWeights | None:
         if named:
             raise BadLinkError(fill(WEIGHTS_WANTED, name=named))
         return None
+    if not named:
+        raise BadLinkError(fill(NOT_WANTED, file=name))
     try:
         with Path(name).open("rb") as file:
             data = file.read(LIMITS["weights_bytes"].value + 1)
@@ -145,7 +147,7 @@ def _weights(name: str, values: Mapping[str, Value]) -> CellWeights | None:
         raise _NotReadError(error.strerror or type(error).__name__) from None
     weights = load_cell(data, str(values.get("cell", "")))
     if weights.in_link != named:
-        raise BadLinkError(fill(OTHER_WEIGHTS, file=name, got=weights.in_link, want=named or fill(NONE)))
+        raise BadLinkError(fill(OTHER_WEIGHTS, file=name, got=weights.in_link, want=named))
     return weights
 
 

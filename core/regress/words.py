@@ -25,7 +25,7 @@ PLAIN = "{text}."
 AT_T, AT_VISIT, AT_INIT, AT_INDEX = ", t = {t}", ", visit {t}", ", init", ", index {index}"
 TOLERANCE = "Tolerance, from the file, for {backend}: {each}; all else exact."
 EACH = "{dtype} {text}"
-WIDER = "That is wider than a recording here would have it ({each}): smaller moves than these are not seen."
+WIDER = "That is wider than a recording here would have it ({each}): a move between the two is not seen."
 VERSIONS_CHANGED = "Recorded with other versions: {each}."
 CHANGE = "{name} {then} → {now}"
 ABSENT = "none"
@@ -47,6 +47,8 @@ COLUMNS: Final = ("stage", "case", "leaf", "where", "then", "now", "largest diff
 CASE_COLUMNS: Final = ("case", "what is special", "ends")
 RUNS, FAILS, IS_REFUSED = "runs", "fails: {why}", "refused at {why}"
 MORE = "Moved as well: {count} more."
+#: Characters of a text that moved.
+SHOWN = 160
 #: Names of a list that are written out.
 NAMED = 4
 _WORDS: Final = {stage: str(stage) for stage in Stage} | {
@@ -108,10 +110,26 @@ def _bits(verdict: Verdict) -> str:
 
 
 def _by(check: LeafCheck) -> str:
-    text = fill(MOVED_BY, then=check.then, now=check.now)
+    then, now = apart(check.then, check.now)
+    text = fill(MOVED_BY, then=then, now=now)
     if not check.place.index and math.isinf(check.largest):
         return fill(PLAIN, text=text)
     return fill(BY, text=text, apart=number(check.largest), allowed=number(check.allowed))
+
+
+def apart(then: str, now: str) -> tuple[str, str]:
+    """Two texts as they stand beside each other: of long ones, such as structures of trees, the part that differs."""
+    if max(len(then), len(now)) <= SHOWN:
+        return then, now
+    same = next(
+        (i for i, (one, two) in enumerate(zip(then, now, strict=False)) if one != two), min(len(then), len(now))
+    )
+    start = max(0, same - SHOWN // 4)
+    one, two = (
+        ("…" if start else "") + text[start : start + SHOWN] + ("…" if len(text) > start + SHOWN else "")
+        for text in (then, now)
+    )
+    return one, two
 
 
 def rows(verdict: Verdict, most: int) -> list[tuple[str, ...]]:
@@ -122,8 +140,7 @@ def rows(verdict: Verdict, most: int) -> list[tuple[str, ...]]:
             str(check.case),
             check.leaf,
             place_words(check.place).removeprefix(", "),
-            check.then,
-            check.now,
+            *apart(check.then, check.now),
             "" if math.isinf(check.largest) and not check.place.index else number(check.largest),
             "" if not check.place.index and math.isinf(check.largest) else number(check.allowed),
         )
@@ -148,7 +165,9 @@ def beside(baseline: Baseline, verdict: Verdict, most: int = 0) -> Iterator[str]
     # Only of dtypes that were compared.
     compared = (check for check in verdict.checks if check.tolerance != EXACT)
     # The widest of a dtype: cases may be computed in different ones.
-    used = {one.dtype: one.tolerance for one in sorted(compared, key=lambda one: (one.tolerance.rtol, one.tolerance.atol))}
+    used = {
+        one.dtype: one.tolerance for one in sorted(compared, key=lambda one: (one.tolerance.rtol, one.tolerance.atol))
+    }
     each = ", ".join(fill(EACH, dtype=name, text=tolerance.text) for name, tolerance in used.items())
     if each:
         yield fill(TOLERANCE, backend=verdict.backend, each=each)

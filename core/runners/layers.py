@@ -27,6 +27,7 @@ from core.contract.subject import SequenceTrial
 from core.runners.cache import on_clear
 from core.runners.cell_formulas import KINDS, CellKind, GateWeights, gate_weights
 from core.runners.initial import kernel, recurrent_kernel, zeros
+from core.runners.recipe import Recipe, learn
 from core.runners.room import keep_room
 
 type Array = np.ndarray[Any, Any]
@@ -109,6 +110,11 @@ def _of_this_thread(key: tuple[Any, ...]) -> CellParts:
 
 def _take_apart(kind: str, in_features: Any, hidden_features: Any, seed: Any) -> CellParts:
     keep_room()
+    plain = all(type(part) is int for part in (in_features, hidden_features, seed))
+    recipe = _recipe(kind, in_features, hidden_features) if plain and jax.config.jax_threefry_partitionable else None
+    if recipe is not None:
+        size = (in_features, hidden_features)
+        return CellParts(KINDS[kind], recipe.graph, recipe.tree, recipe.leaves(seed), recipe.paths, size)
     cell = KINDS[kind].cell(
         in_features,
         hidden_features,
@@ -122,6 +128,26 @@ def _take_apart(kind: str, in_features: Any, hidden_features: Any, seed: Any) ->
     named, _ = tree_util.tree_flatten_with_path(nnx.to_pure_dict(state))
     paths = tuple(tuple(str(k.key) for k in path) for path, _ in named)
     return CellParts(KINDS[kind], graph, tree, tuple(flat), paths, (int(in_features), int(hidden_features)))
+
+
+#: By kind and size; the sizes are somebody's, and the same for everybody.
+_recipes: OrderedDict[tuple[str, int, int], Recipe | None] = OrderedDict()
+_learning = threading.Lock()
+on_clear(_recipes.clear)
+
+
+def _recipe(kind: str, in_features: int, hidden_features: int) -> Recipe | None:
+    key = (kind, in_features, hidden_features)
+    with _learning:
+        if key in _recipes:
+            _recipes.move_to_end(key)
+            return _recipes[key]
+    made = learn(*key)
+    with _learning:
+        _recipes[key] = made
+        while len(_recipes) > LIMITS["kept_cells"].value:
+            _recipes.popitem(last=False)
+    return made
 
 
 def rngs_after(kind: str, seed: int) -> nnx.Rngs:

@@ -150,7 +150,8 @@ def load_torch(tensors: Mapping[str, Array], kind: str) -> CellWeights:
         rows += told
         kept |= {f"{cell}.{name}": layer.tensors[name] for name in (_B_IH, _B_HH) if layer.biased}
     largest = max(_check_equations(architecture, cell, layer, wide) for cell, layer in zip(cells, layers, strict=True))
-    leaves = {path: array.astype(np.float32) for path, array in wide.items()}
+    with np.errstate(over="ignore"):  # what is too large for float32 is refused as not finite
+        leaves = {path: array.astype(np.float32) for path, array in wide.items()}
     weights = weights_of(architecture, leaves, origin=Origin.TORCH)
     return CellWeights(
         architecture,

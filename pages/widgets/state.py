@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -16,6 +17,7 @@ from core.base.text import fill
 from core.base.violation import FieldEdit
 from core.inputs.classroom import NAMES
 from core.inputs.fields import FieldTable, InputField, Kind, Value, changed, repeated
+from pages.widgets.brought import brought
 from pages.widgets.classroom import classroom, tell_fields
 
 APPLIED, UNDO = "Applied: {title}.", "Undo"
@@ -129,8 +131,11 @@ class PageState:
         params = _link_params()
         if params and (entered or not known):
             self._read_link(params)
+            if not known:
+                self._take_what_was_brought()
         elif not known:
             self._store(self._table_for({}).defaults())
+            self._take_what_was_brought()
         else:
             # An address that lags behind (a run that was cut short never sent it) is written anew below; it is never
             # taken for the browser's Back, which looks the same from here: that would throw away what was just typed.
@@ -151,6 +156,24 @@ class PageState:
         self._store(self._follow(read.values, {}))
         counts = {name: len(st.query_params.get_all(name)) for name in params}
         st.session_state[self._name("refused")] = (*repeated(counts), *read.refused)
+
+    def _take_what_was_brought(self) -> None:
+        """In a session's first run here: a tab that was open before has newer values than its link."""
+        values = self.values
+        keys = {self.key(name): name for name in values if not self.locked(name)}
+        told = {keys[key]: value for key, value in brought(keys).items()}
+        given = {**values, **{name: self._as_field(name, value) for name, value in told.items()}}
+        edits = {name: given[name] for name in changed(values, given, values)}
+        if edits:
+            self._store(self._follow(values, edits))
+
+    def _as_field(self, name: str, value: Any) -> Value:
+        """A value as the browser says it, as the field has it; the field's own where it cannot be one."""
+        field, now = self.table.field(name), self.values[name]
+        if field.kind is Kind.WHOLE and isinstance(value, float) and value.is_integer():
+            value = int(value)
+        read = self._table_for(self.values).complete({**self.values, name: value})[name]
+        return now if field.kind is Kind.CHOICE and value not in field.options else read
 
     # --- writing ----------------------------------------------------------------------------------------------------
 

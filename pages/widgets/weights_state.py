@@ -6,6 +6,7 @@ whoever opens the link elsewhere is told that they are not there.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -45,6 +46,7 @@ TORCH = (
     "seeded data (largest difference {apart}). Such a file has no hash and no control forward of its own."
 )
 REFUSED = "{name} was refused at “{stage}”: {reason} Nothing was changed."
+FAILED = "Carry Lab failed here, not you. Nothing was changed. ({kind})"
 NOT_KEPT = "The set before does not pass its control forward any more: {reason} Nothing was changed."
 ROLLED = "Rolled back to {what}; its control forward was run again (largest difference {apart})."
 TO_SEED = "Back to the seed's parameters."
@@ -52,6 +54,8 @@ SEEDS, FILES = "the parameters of seed {seed}", "the weights {hash}"
 FITTED = "the page was set to {text}, as weights {hash} need it"
 HALF = "{leaf} is {dtype} in the file, and the cells of this page keep float32."
 ONE_CELL = "The file holds two cells, forward and backward. This page has one; the Sequence page takes both."
+
+_LOG = logging.getLogger("carry_lab")
 
 
 class Inputs(Protocol):
@@ -147,6 +151,10 @@ def take_file(state: PageState, inputs: Inputs) -> None:
             _use(state, new, inputs, fill(TAKEN, **_taken(name, new)))
     except WeightsRefused as refused:
         _say(page, Said(fill(REFUSED, name=name, stage=refused.stage, reason=refused), good=False))
+    except Exception as error:  # noqa: BLE001  # no traceback may reach the browser, whatever a file holds
+        kind = type(error).__name__
+        _LOG.error("A file of parameters could not be checked: %s", kind)  # no value of the file
+        _say(page, Said(fill(FAILED, kind=kind), good=False))
     _count(page)
 
 

@@ -167,3 +167,22 @@ def test_a_fault_of_ours_ends_the_job_with_a_sentence(monkeypatch, caplog):
     assert desk(at, "scan").now is None
     assert "31.4159" not in caplog.text
     assert any("failed here, not you" in block for block in (words(at), *(m.value for m in at.markdown)))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"backend": "\ud800"}, "has a letter that cannot be shown, at backend"),
+        ({"versions": {"jax": "<script>alert(1)</script>"}}, "jax &lt;script&gt;alert(1)&lt;/script&gt; →"),
+        (
+            {"tolerance": {"cpu": {"float32": [0.1, 0.1]}}},
+            "wider than a recording here would have it (float32 rtol 1e-5",
+        ),
+    ],
+)
+def test_what_a_file_says_of_itself_is_shown_as_text_or_refused(change, says):
+    _, data = recorded()
+    at = given(opened("scan"), "scan", changed(data, lambda document: document.update(change)))
+    assert not at.exception
+    assert says in words(at)
+    assert "<script" not in words(at)

@@ -17,6 +17,7 @@ from core.weights.architecture import TWO
 from core.weights.cell import cell_file
 from core.weights.container import write
 from core.weights.torch_layout import torch_file
+from pages.widgets import weights_state
 from tests.unit.weights.support import changed, drawn, of_seed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,13 +123,27 @@ def zipped() -> bytes:
         (write({"kernel": np.ones((2, 2), np.float32)}, {}), "Unverified"),
         (cell_file(drawn(cells=TWO)), "the Sequence page takes both"),
         (b"\0" * 40, "not the JSON of a safetensors file"),
+        (write({"a": np.ones((1,) * 20, np.float32)}, {}), "a has 20 axes"),
     ],
-    ids=["pickle", "zip", "short", "foreign", "two cells", "zeros"],
+    ids=["pickle", "zip", "short", "foreign", "two cells", "zeros", "axes"],
 )
 def test_bad_files_are_named(at, data, words):
     load(at, data, "model.pt")
     assert f"{words}" in said(at)
     assert "Nothing was changed." in said(at)
+
+
+def test_a_fault_of_ours_is_a_sentence_and_changes_nothing(at, monkeypatch, caplog):
+    def fails(*_):
+        raise ValueError("secret 0.125")
+
+    before = output(at)
+    monkeypatch.setattr(weights_state, "load_cell", fails)
+    load(at, cell_file(drawn()))
+    assert "Carry Lab failed here, not you. Nothing was changed. (ValueError)" in said(at)
+    assert np.array_equal(output(at), before)
+    assert "ValueError" in caplog.text
+    assert "secret" not in caplog.text
 
 
 def test_rolling_back_and_forth(at):

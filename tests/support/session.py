@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
@@ -74,13 +75,15 @@ class Widget:
 
 @dataclass(slots=True)
 class Run:
-    """What one run of the script sent."""
+    """What one run of the script sent: how long it took, how much, texts, exceptions, kinds of elements, plotly's figures."""
 
     seconds: float = 0.0
     messages: int = 0
     bytes: int = 0
     text: list[str] = field(default_factory=list)
     exceptions: list[str] = field(default_factory=list)
+    kinds: Counter[str] = field(default_factory=Counter)
+    figures: list[str] = field(default_factory=list)
 
 
 class Session:
@@ -214,6 +217,9 @@ class Session:
         if kind is None:
             return
         proto = getattr(element, kind)
+        run.kinds[kind] += 1
+        if kind == "plotly_chart":
+            run.figures.append(proto.spec)
         if kind in SETTERS:
             self.widgets[proto.id] = Widget(proto.id, kind, proto.label, fragment_id)
         elif kind in TEXT_FIELDS:

@@ -127,7 +127,11 @@ def test_names_that_no_file_can_have_and_links_that_are_none_are_exit_code_2(tmp
     for arguments, said in (
         (["record", str(tmp_path / ("x" * 300))], "too long"),
         (["record", str(tmp_path / "x"), "--link", "http://[x"], "no address"),
-        (["record", str(tmp_path / "x"), "--page", "lstm", "--weights", str(tmp_path / "none")], "none: cannot be read"),
+        (
+            ["record", str(tmp_path / "x"), "--link", "lstm?w=0123456789abcdef", "--weights", str(tmp_path / "none")],
+            "none: cannot be read",
+        ),
+        (["record", str(tmp_path / "x"), "--weights", str(ROOT / "README.md")], "would not be used"),
     ):
         assert main(arguments) == 2
         assert said in capsys.readouterr().err

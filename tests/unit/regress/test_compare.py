@@ -10,7 +10,7 @@ import pytest
 from core.base.parting import Stage
 from core.base.tolerance import Tolerance
 from core.regress import compare as comparing
-from core.regress import environment
+from core.regress import environment, words
 from core.regress.baseline import Flat, NoToleranceError
 from core.regress.case import Became, CaseName
 from core.regress.compare import OUTCOME, Checker, check, compare
@@ -247,3 +247,13 @@ def test_a_file_that_allows_more_than_a_recording_here_is_said_to():
     said = "\n".join(beside(wide, check(wide)))
     assert "wider than a recording here would have it (float32 rtol 1e-5, atol 1e-6)" in said
     assert "wider" not in "\n".join(beside(baseline, check(baseline)))
+
+
+def test_of_long_texts_the_part_that_differs_is_shown():
+    then, now = "{" + "a" * 5_000 + "then" + "b" * 5_000, "{" + "a" * 5_000 + "now" + "b" * 5_000
+    one, two = words.apart(then, now)
+    assert max(len(one), len(two)) <= words.SHOWN + 2
+    assert "athenb" in one
+    assert "anowb" in two
+    assert words.apart("float32[2]", "float32[3]") == ("float32[2]", "float32[3]")
+    assert words.apart("x" * 300, "") == ("x" * words.SHOWN + "…", "")

@@ -249,10 +249,16 @@ def test_a_letter_that_cannot_be_shown_is_refused_by_its_place(place, letter):
     assert place in said
 
 
-def test_typed_numbers_on_several_lines_are_no_letters_that_cannot_be_shown():
-    typed = "1, 2,\n\t3,\u00a04"
-    baseline = record(page_state("scan"), {**values_of_link("scan", "source=paste"), "numbers": typed}, own=True)
-    assert from_bytes(to_bytes(baseline)).values["numbers"] == typed
+@pytest.mark.parametrize(
+    ("page", "given"),
+    [
+        ("scan", {"source": "paste", "numbers": "1,\u00a02, 3"}),
+        ("lstm", {"input": "paste", "numbers": "1, 2, 3\n4, 5,\u00a06"}),
+    ],
+)
+def test_typed_blanks_and_lines_are_no_letters_that_cannot_be_shown(page, given):
+    baseline = record(page_state(page), {**values_of_link(page, ""), **given}, own=True)
+    assert from_bytes(to_bytes(baseline)).values["numbers"] == given["numbers"]
 
 
 @pytest.mark.parametrize("seed", [1.0, 0.0])

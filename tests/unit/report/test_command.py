@@ -64,6 +64,8 @@ def test_a_whole_link_is_a_page(capsys):
         (["scan?from=paste&x=1,b"], "b"),
         (["scan", "--axes", "TT"], "--axes: Use each"),
         (["lstm?batch=0"], "must be 1 or more"),
+        (["http://[x"], "no address"),
+        (["scan?len=5&len=7"], "more than once"),
         (["--read", "nowhere.json"], "nowhere.json"),
     ],
 )

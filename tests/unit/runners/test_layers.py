@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import jax
 import numpy as np
 import pytest
 from flax import nnx
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.base.limits import LIMITS
 from core.base.sequences import Masking
 from core.contract.subject import SequenceTrial
-from core.runners import layers
+from core.runners import layers, recipe
 from core.runners.cache import clear_all, count_compiles
 from core.runners.cell_formulas import KINDS, gate_weights
 from core.runners.layers import built, cells_of, layer_of, parameters, parts_of_cell, weights_of
@@ -89,13 +93,32 @@ def test_small_seeds_are_kept_and_no_others():
     small = parts_of_cell("SimpleCell", 2, 3, 0)
     assert parts_of_cell("SimpleCell", 2, 3, 0) is small
     large = LIMITS["kept_seed"].value
-    assert parts_of_cell("SimpleCell", 2, 3, large) is not parts_of_cell("SimpleCell", 2, 3, large)
+    mine = parts_of_cell("SimpleCell", 2, 3, large)
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(parts_of_cell, "SimpleCell", 2, 3, large).result() is not mine
     for seed in range(1, LIMITS["kept_cells"].value + 5):
         parts_of_cell("SimpleCell", 2, 3, seed)
     assert len(layers._kept._cells) == LIMITS["kept_cells"].value
     assert parts_of_cell("SimpleCell", 2, 3, 0) is not small
     clear_all()
     assert not layers._kept._cells
+
+
+def test_a_thread_keeps_its_own_last_few():
+    clear_all()
+    seeds = [LIMITS["kept_seed"].value + i for i in range(layers.LAST_CELLS + 1)]
+    first, *_, last = [parts_of_cell("SimpleCell", 2, 3, seed) for seed in seeds]
+    assert parts_of_cell("SimpleCell", 2, 3, seeds[-1]) is last
+    assert parts_of_cell("SimpleCell", 2, 3, seeds[0]) is not first
+    assert len(layers._last.cells) == layers.LAST_CELLS
+
+
+@given(st.sampled_from(tuple(KINDS)), st.integers(1, 5), st.integers(1, 5), st.integers(0, 2**31 - 1))
+def test_what_was_learnt_of_one_seed_draws_any_other(kind, features, hidden, seed):
+    want = leaves(KINDS[kind].cell(features, hidden, rngs=nnx.Rngs(seed)))
+    assert recipe.learn(kind, features, hidden) is not None
+    for got, other in zip(leaves(built(kind, features, hidden, seed)), want, strict=True):
+        np.testing.assert_array_equal(got, other)
 
 
 @pytest.mark.parametrize("kind", KINDS)

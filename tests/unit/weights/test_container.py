@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from core.base.limits import LIMITS
-from core.weights.container import DTYPES, read, write
+from core.weights.container import DTYPES, parse_json, read, write
 from core.weights.refusal import Stage, WeightsRefused
 
 
