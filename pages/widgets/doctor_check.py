@@ -156,7 +156,11 @@ def _is_over(job: Job, text: str, asked: str | None) -> bool:
 
     Shapes take less time than replacing the worker does: they are left to end, unless the script itself does not.
     """
-    if job.text == text and (job.wish is not Wish.SHAPES or asked != text):
+    halt: Halt | None = st.session_state.get(STOPPED)
+    # After a run that was broken off its shapes are all that is wanted: called off as in its way, they would begin again
+    # and again.
+    broken_off = halt is not None and halt.text == text
+    if job.text == text and (job.wish is not Wish.SHAPES or asked != text or broken_off):
         return False
     queued = job.ticket.place > 0
     return queued or job.wish is not Wish.SHAPES or time.monotonic() - job.since > PATIENCE
