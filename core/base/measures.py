@@ -31,6 +31,15 @@ PAGES: Final = "scan lstm sequence gradients lessons challenges doctor catalogue
 BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
 
 
+#: When this process began to count, by a clock that nobody sets.
+_BEGAN: Final = time.monotonic()
+
+
+def seconds_up() -> float:
+    """For how long this process has counted; a wall clock that jumps does not move it."""
+    return time.monotonic() - _BEGAN
+
+
 class Part(enum.StrEnum):
     """What takes time."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -23,6 +22,7 @@ from core.base.measures import (
     TIMES,
     Part,
     Spread,
+    seconds_up,
 )
 from core.base.text import fill
 from core.measures.prometheus import LOOPBACK, PORT_VARIABLE, served
@@ -92,7 +92,7 @@ def strip_of(pool: PoolStatus) -> Verdict:
     bad = bool(pool.trouble or failures)
     if failures:
         summary += " · " + fill(FAILED, count=failures)
-    up = fill(UP, time=_duration(time.time() - process.create_time()))
+    up = fill(UP, time=_duration(seconds_up()))
     return Verdict(
         State.WARNED if bad else State.KEPT, words=fill(TROUBLED if bad else WELL), summary=f"{up} · {summary}"
     )

@@ -25,6 +25,7 @@ import psutil
 import pytest
 
 from core.sandbox.pool import Bounds, Done, Pool, Stopped, Ticket, from_limits
+from tests.bench.table import record
 from tests.escapes import ordinary_nets, ordinary_scan
 from tests.unit.doctor.clean import CLEAN
 
@@ -96,6 +97,8 @@ def report(what: str, times: list[float], target: float | None = None, note: str
     verdict = "" if target is None else f"  target p95 {target:7.0f}  {'met' if p95 <= target else 'MISSED'}"
     median, worst = statistics.median(times), max(times)
     print(f"{what:44}{median:8.0f}{p95:8.0f}{worst:8.0f}{verdict}{'  ' * bool(note)}{note}", flush=True)
+    if target is not None:
+        record(f"Doctor, {what.strip()}: p95", p95, "ms", target)
 
 
 def ask(pool: Pool, session: str, wish: str, text: str) -> Ticket:
@@ -250,6 +253,7 @@ def warm() -> None:
                 beside.clear()
         ratio = statistics.median(verdicts) / statistics.median(beside)
         report("the script in plain Python", beside)
+        record("Doctor, a clean 20-line script, of plain Python with a warm JAX", ratio, "x", 2.0)
         report("verdict of a clean 20-line script", verdicts, 300.0, f"ratio {ratio:.2f} (target 2)")
         report("abstract pass", [ms(pool, "a", "shapes", text) for _ in range(25)], 60.0)
         fixes, unfixed = [], []

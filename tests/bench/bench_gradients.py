@@ -23,6 +23,7 @@ from core.contract.subject import SequenceTrial
 from core.runners.cache import count_compiles
 from core.runners.gradient_source import GRADIENT_PROGRAMS
 from core.runners.gradients import check_memory, memory_map
+from tests.bench.table import record
 
 HIDDEN, FEATURES = 64, 3
 
@@ -91,6 +92,8 @@ def times(length: int) -> None:
             f"{kind:20}{first:8.0f}{warm:8.1f}{p95:8.1f}{jacfwd:8.1f}{jacrev:8.0f}{forward:9.2f}{check:8.0f}"
             f"   = {warm / jacfwd:.2f} of jacfwd, {warm / jacrev:.3f} of jacrev, {warm / forward:.0f} forward runs"
         )
+        record(f"map of gradients T={length}, {kind}: one compiled call", warm, "ms")
+        record(f"map of gradients T={length}, {kind}: of jax.jacfwd", warm / jacfwd, "x")
         want = others["jacfwd"]()
         h, c = (want[1], want[0]) if isinstance(want, tuple) else (want, None)
         np.testing.assert_allclose(made.h, h, rtol=1e-4, atol=1e-6)

@@ -22,6 +22,8 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from core.doctor.link import pack
+from tests.bench.load_client import Load, foreign, run
+from tests.support.loop import run_apart
 from tests.support.serving import FAILED, READY, Running, app, free_port, get, healthy, proxy, wait_until
 
 SLOW = 90_000
@@ -316,6 +318,25 @@ def test_labels_come_from_closed_sets(site: Site, context: BrowserContext) -> No
     seen = re.findall(r'(\w+)="([^"]*)"', text)
     assert {value for label, value in seen if label == "page"} > {"scan", "doctor"}
     assert {(label, value) for label, value in seen if label in words and value not in words[label]} == set()
+
+
+# --- a class through the proxy ---------------------------------------------------------------------------------------
+
+
+def test_people_through_the_proxy_see_their_own_values_alone(site: Site) -> None:
+    probe = r"nnx\.Rngs\((\d+)\) draws"
+    load = Load(site.url, "lstm_seed", probe, "lstm", sessions=8, changes=4, high=1000, digits=0, think=0.2)
+    outcome = run_apart(run(load))
+    assert outcome.errors == []
+    assert outcome.wrong == []
+    assert len(outcome.reruns) == load.sessions * load.changes
+
+
+@pytest.mark.parametrize(
+    ("shown", "is_foreign"), [([4.0], False), ([4.0, 4.0], False), ([], True), ([5.0], True), ([4.0, 5.0], True)]
+)
+def test_a_value_of_somebody_else_would_be_seen(shown: list[float], is_foreign: bool) -> None:
+    assert foreign(shown, 4.0, 0) is is_foreign
 
 
 # --- a replica dies --------------------------------------------------------------------------------------------------
