@@ -177,7 +177,8 @@ def _start(leaf: Any, series: Series) -> Any:
     with np.errstate(over="ignore"):  # 1e300 is infinite in float32, as in the scan
         array = jax.device_put(leaf) if isinstance(leaf, (np.ndarray, np.generic)) else jnp.asarray(leaf)
     promoted = not is_key(array.dtype) and series.type.aval is not None and series.type.aval.dtype != str(array.dtype)
-    return lax.convert_element_type(array, series.values.dtype) if promoted else array
+    # A Python number is rounded once, as the scan rounds it, not to float32 first.
+    return lax.convert_element_type(leaf if type(leaf) is float else array, series.values.dtype) if promoted else array
 
 
 def _slice(leaf: Any, series: Series, t: int, position: int) -> Any:

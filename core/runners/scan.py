@@ -141,6 +141,9 @@ def _pad(values: Array, padded: int, reverse: bool) -> Array:
 def _run(call: ScanCall, plan: _Plan) -> ScanResult:
     padded = [_pad(values, plan.padded, plan.reverse) for values in plan.xs]
     (first, carries, ys), compiled = _execute(_trajectory, call, plan, padded, plan.padded, 1)
+    if (init := _rounded_once(call.init, first)) is not call.init:
+        call = replace(call, init=init)
+        (first, carries, ys), _ = _execute(_trajectory, call, plan, padded, plan.padded, 1)
     if plan.unroll == 1:
         return _result(call, plan, first, carries, ys, None, compiled)
     (final, ys), again = _execute(_plain, call, plan, list(plan.xs), plan.length, plan.unroll)
@@ -207,6 +210,24 @@ def pair_of(returned: Any) -> tuple[Any, Any]:
     if type(returned) not in (tuple, list) or len(returned) != 2:
         raise TypeError(type(returned))
     return returned[0], returned[1]
+
+
+def _rounded_once(init: Any, first: Any) -> Any:
+    """Init with each Python number as the scan itself rounds it; the same object where the program did so too.
+
+    An argument of a program is float32 before it becomes bfloat16; a scan that is called casts a Python number at once
+    where ml_dtypes does (0.7). The number it becomes fits float32, so the same program then gives the scan's own values.
+    """
+    leaves, tree = tree_util.tree_flatten(init)
+    made, moved = [], False
+    for leaf, value in zip(leaves, first, strict=True):
+        if type(leaf) is float and value.dtype.itemsize < np.dtype(np.float32).itemsize:
+            with np.errstate(over="ignore"):
+                once_only = float(np.asarray(lax.convert_element_type(leaf, value.dtype)).astype(np.float32))
+            if once_only != float(np.asarray(value).astype(np.float32)) and once_only == once_only:  # not NaN
+                leaf, moved = once_only, True
+        made.append(leaf)
+    return tree_util.tree_unflatten(tree, made) if moved else init
 
 
 def _promoted(leaf: Any, dtype: Any) -> Any:

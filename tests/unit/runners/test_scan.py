@@ -144,7 +144,8 @@ def test_a_weak_init_is_promoted_as_lax_scan_does(init, xs, promoted):
     result = both(running_sum, init, xs)
     carry = result.carries[0]
     assert carry.values.dtype.name == promoted
-    assert carry.values[0] == np.asarray(jnp.asarray(init)).astype(promoted)
+    # Rounded once, from the Python number: ml_dtypes 0.7 does, 0.6 goes by float32.
+    assert carry.values[0] == np.asarray(lax.convert_element_type(init, promoted))
     assert carry.type.aval.weak is (promoted == "float32" and isinstance(init, float))
 
 
