@@ -21,15 +21,11 @@ from core.base.text import fill
 from core.base.violation import Severity
 from core.inputs.gradient_fields import CELL_NAMES, PAGE
 from core.inputs.gradient_training import TrainingView
-from core.plots.drawn import drawn
-from core.plots.gradient_loss import loss_curve
 from core.weights.container import short
 from core.weights.document import BATCH_STATS, OPTIMIZER, PARAMS, RNG, SECTIONS
 from core.weights.refusal import WeightsRefused
 from core.weights.training import Held, Offer, fits, go_on, held_of, read_run, recheck, run_file, with_parts
 from pages.widgets.cards import Mark, draw_marks
-from pages.widgets.chart_config import chart_config
-from pages.widgets.classroom import presented
 from pages.widgets.frame import section
 from pages.widgets.tables import table_html
 
@@ -88,8 +84,7 @@ UNFIT = (
 )
 RUN_WORDS = "{cell} {features} → {hidden}, {optimizer}"
 GO_ON = "Going on from here: loss {before} → {after} over {count} more updates by {optimizer}, with the data and inputs of the page."
-GO_ON_RAISED = "From here the loss is not finite."
-NUMBERS = "The losses from here on"
+NUMBERS = "The losses from here on, as a table"
 DOWNLOAD, FILE_NAME, PICTURE = (
     "application/octet-stream",
     "carry-lab-run-{hash}.safetensors",
@@ -249,16 +244,8 @@ def _went_on(view: TrainingView, used: _InUse, updates: int) -> None:
     st.html(f"<p>{html.escape(text)}</p>")
     table = st.expander(fill(NUMBERS), key=f"{PAGE}_run_losses", on_change="rerun")
     if table.open:
-        picture = loss_curve(losses, drops=view.spec.drops)
-        with table:
-            st.plotly_chart(
-                drawn(presented(picture.figure)),
-                key=f"{PAGE}_run_curve",
-                width="stretch",
-                config=chart_config(fill(PICTURE)),
-                alt=picture.alt,
-            )
-            st.dataframe(picture.table, hide_index=True, height="content" if len(losses) <= 8 else 300)
+        rows = {"update": list(range(len(losses))), "loss": losses.tolist()}
+        table.dataframe(rows, hide_index=True, height="content" if len(losses) <= 8 else 300)
 
 
 def _load(used: _InUse, own: _InUse) -> None:
