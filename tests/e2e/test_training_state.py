@@ -18,8 +18,17 @@ def panel(page: Page):
 def went_on(page: Page) -> str:
     """What comes of the state in use: loss before and after."""
     text = panel(page).get_by_text("Going on from here")
-    expect(text).to_be_visible(timeout=SLOW)
+    expect(text).to_have_count(1, timeout=SLOW)
     return text.inner_text()
+
+
+def goes_on_as(page: Page, text: str) -> None:
+    """Waits until that is what comes of the state in use.
+
+    Asked of the panel: while a rerun is under way, the paragraph before it stands beside the new one.
+    """
+    expect(panel(page)).to_contain_text(text, timeout=SLOW)
+    expect(panel(page).get_by_text("Going on from here")).to_have_text([text], timeout=SLOW)
 
 
 def give(page: Page, path: Path) -> None:
@@ -53,7 +62,7 @@ def test_a_run_is_saved_broken_and_restored_part_by_part(open_page, tmp_path):
     seed.fill("7")
     seed.press("Enter")
     expect(page).to_have_url(re.compile("seed=7|s=7"), timeout=SLOW)
-    expect(panel(page).get_by_text("Going on from here")).not_to_have_text(uninterrupted, timeout=SLOW)
+    expect(panel(page)).not_to_contain_text(uninterrupted, timeout=SLOW)
 
     # A damaged part is refused with its reason, the others are offered.
     data = bytearray(saved.read_bytes())
@@ -77,7 +86,7 @@ def test_a_run_is_saved_broken_and_restored_part_by_part(open_page, tmp_path):
     # Restore all: the run goes on as if nothing had been. Another data seed would not: the data are the page's.
     give(page, saved)
     panel(page).get_by_role("button", name="Restore parameters, RNG state, optimizer state").click()
-    expect(panel(page).get_by_text("Going on from here")).to_have_text(uninterrupted, timeout=SLOW)
+    goes_on_as(page, uninterrupted)
     assert "Restored from" in panel(page).inner_text()
 
     # The way back, and back to the page's own run.
@@ -86,7 +95,7 @@ def test_a_run_is_saved_broken_and_restored_part_by_part(open_page, tmp_path):
     expect(parts(page).nth(0)).to_contain_text("this run, after update 5")
     panel(page).get_by_role("button", name="Back to this run").click()
     expect(parts(page).nth(3)).to_contain_text("this run, after update 5", timeout=SLOW)
-    expect(panel(page).get_by_text("Going on from here")).to_have_text(before, timeout=SLOW)
+    goes_on_as(page, before)
 
 
 def test_a_file_of_something_else_changes_nothing(open_page, tmp_path):
@@ -120,4 +129,4 @@ def test_a_state_of_another_size_is_kept_aside(open_page, tmp_path):
     expect(parts(page).nth(3)).to_contain_text("sgd keeps nothing")
     choose(page, "adam")
     expect(parts(page).nth(0)).to_contain_text("run.safetensors", timeout=SLOW)
-    expect(panel(page).get_by_text("Going on from here")).to_have_text(first, timeout=SLOW)
+    goes_on_as(page, first)

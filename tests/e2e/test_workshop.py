@@ -30,9 +30,10 @@ def numbers(text: str) -> list[float]:
 
 def chosen(page: Page, key: str, option: str) -> None:
     page.locator(f".st-key-{key} input").fill(option)
-    # Not before the list is that of what was typed: its rows change places under the mouse.
+    # Not before the list is that of what was typed: its rows change places under the mouse. And by its name: when the
+    # answer to the pick before comes in between, the list is whole again and begins with "Select all".
     expect(page.get_by_role("option").first).to_have_text(option, timeout=LONG)
-    page.get_by_role("option").first.click()
+    page.get_by_role("option", name=option, exact=True).click()
 
 
 def teachers_link(open_page: OpenPage) -> str:
@@ -41,9 +42,10 @@ def teachers_link(open_page: OpenPage) -> str:
     page.locator(".st-key-class_panel button").click()
     chosen(page, "class_lesson", "3 · Shape and dtype must stay")
     expect(page.locator("code", has_text="lesson=3")).to_be_visible(timeout=LONG)
-    for control in ("xs from", "length T"):
+    for control, key in (("xs from", "scan_source"), ("length T", "scan_length")):
         chosen(page, "class_hide", control)
         page.keyboard.press("Escape")  # the list stays open for another one
+        expect(page.locator("code", has_text=key)).to_be_visible(timeout=LONG)
     page.locator(".st-key-class_present label").click()
     link = page.locator("code", has_text="present=1")
     expect(link).to_contain_text("lesson=3", timeout=LONG)

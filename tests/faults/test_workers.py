@@ -19,6 +19,8 @@ SLOW = 60_000
 ENDLESS = "import jax.numpy as jnp\n\ntotal = 0\nwhile True:\n    total += 1\n"
 #: One call into compiled code that gives Python no turn for a minute.
 NATIVE = "import jax.numpy as jnp\n\na = jnp.ones((5000, 5000))\nfor _ in range(1000):\n    a = a @ a\nprint(a[0, 0])\n"
+#: What the strip says when a job is over that cannot end by itself.
+OVER = re.compile("The worker broke off|Over a limit|stopped", re.I)
 CLEAN = "import jax\nimport jax.numpy as jnp\n\nprint(jax.lax.scan(lambda c, x: (c + x, c), 0.0, jnp.ones(3)))\n"
 
 
@@ -52,12 +54,15 @@ def busy(served: Running) -> list[psutil.Process]:
 
 
 def test_a_worker_that_is_killed_in_the_middle_of_a_job_is_replaced(page: Page, served: Running) -> None:
-    run(page, served, ENDLESS)
-    expect(strip(page)).to_contain_text("s of 5", timeout=SLOW)
-    victims = busy(served)
-    assert victims
-    for one in victims:
-        one.kill()
+    # On a busy machine the five seconds may be over before they are seen: then once more.
+    for _ in range(5):
+        run(page, served, ENDLESS)
+        expect(strip(page)).to_contain_text("s of 5", timeout=SLOW)
+        for one in busy(served):
+            one.kill()
+        expect(strip(page)).to_contain_text(OVER, timeout=SLOW)
+        if "The worker broke off" in strip(page).inner_text():
+            break
     expect(strip(page)).to_contain_text("The worker broke off", timeout=SLOW)
     expect(page.locator("[data-testid=stException]")).to_have_count(0)
     # The same person, at once: a new worker, and the script is still there.
