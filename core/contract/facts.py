@@ -13,9 +13,9 @@ from jax import lax, tree_util
 from core.base.avals import Aval, LeafType, abstract, aval_of, leaf_types
 from core.base.results import ScanResult
 from core.base.training import TrainingSpec
-from core.contract.record import CellEvents, recording
+from core.contract.record import CELLS, BuildEvent, CellEvents, recording
 from core.contract.sequence_facts import SequenceFacts
-from core.contract.subject import MISSING, CellLog, CellTrial, ScanCall, SequenceTrial, Subject
+from core.contract.subject import MISSING, CellLog, CellTrial, FreshRngs, ScanCall, SequenceTrial, Subject
 from core.contract.trace import Raised, StepTrace, same_structure, slice_aval, struct_of, trace_step
 from core.contract.training_facts import TrainingFacts
 
@@ -258,13 +258,20 @@ def _raised(cells: CellEvents) -> Raised | None:
     return next((Raised(one.error) for one in kept if one.error is not None), None)
 
 
-def run_trial(trial: CellTrial) -> CellEvents:
-    """Build the cell, initialise its carry, step once; stops at the first exception, which its event keeps."""
+def run_trial(trial: CellTrial, *, constructor: bool = False) -> CellEvents:
+    """Build the cell, initialise its carry, step once; stops at the first exception, which its event keeps.
+
+    Args:
+        trial: what to run.
+        constructor: whether the cell's own constructor must run (for who listens to what it asks its stream for);
+            else a cell that is known to come out the same may stand for it.
+    """
     events = CellEvents()
     try:
         with recording(events):
-            given = _given(rngs=trial.rngs)
-            cell = trial.cell(trial.in_features, trial.hidden_features, **given)
+            cell = None if constructor else _known_cell(trial, events)
+            if cell is None:
+                cell = trial.cell(trial.in_features, trial.hidden_features, **_given(rngs=trial.rngs))
             if trial.edit_cell is not None:
                 cell = trial.edit_cell(cell)
             carry = trial.carry
@@ -278,9 +285,32 @@ def run_trial(trial: CellTrial) -> CellEvents:
     return events
 
 
+def _known_cell(trial: CellTrial, events: CellEvents) -> Any:
+    """The cell that the trial's constructor would give, to the last bit; None where only the constructor can tell.
+
+    The constructor draws its parameters one by one, which takes longer than the step and all that is said of it.
+    """
+    sizes = (trial.in_features, trial.hidden_features)
+    if trial.cell not in CELLS or not isinstance(trial.rngs, FreshRngs) or not all(type(n) is int for n in sizes):
+        return None
+    from core.runners.layers import parts_of_cell, rngs_after
+
+    kind, seed = trial.cell.__name__, trial.rngs.seed
+    try:
+        with recording(CellEvents()):  # to learn how a cell is drawn, one may be built: that is nobody's event
+            cell, rngs = parts_of_cell(kind, *sizes, seed).cell(), rngs_after(kind, seed)
+    except Exception:  # noqa: BLE001  # the constructor raises it itself, where the record can see it
+        return None
+    events.builds.append(BuildEvent(trial.cell, *sizes, rngs, cell=cell))
+    return cell
+
+
 def _given(**kwargs: Any) -> dict[str, Any]:
-    """Keyword arguments without the missing ones; a plain function makes a fresh value (an Rngs counts its draws)."""
-    fresh: Callable[[Any], Any] = lambda v: v() if type(v).__name__ == "function" else v  # noqa: E731
+    """Keyword arguments without the missing ones; a function makes a fresh value (an Rngs counts its draws)."""
+
+    def fresh(value: Any) -> Any:
+        return value() if isinstance(value, FreshRngs) or type(value).__name__ == "function" else value
+
     return {k: fresh(v) for k, v in kwargs.items() if v is not MISSING}
 
 

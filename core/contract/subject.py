@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final
 
+from flax import nnx
+
 from core.base.places import Places
 from core.base.scan_gradients import Target
 from core.base.sequences import Array, Masking, Slip
@@ -80,6 +82,17 @@ class ScanCall:
 
 
 @dataclass(frozen=True, slots=True)
+class FreshRngs:
+    """A fresh ``nnx.Rngs(seed)`` at each call: it counts its draws. What a cell draws from it is known beforehand."""
+
+    seed: int
+
+    def __call__(self) -> nnx.Rngs:
+        """The Rngs."""
+        return nnx.Rngs(self.seed)
+
+
+@dataclass(frozen=True, slots=True)
 class CellTrial:
     """One cell, built, its carry initialised, stepped once: each argument as the learner would give it.
 
@@ -87,7 +100,7 @@ class CellTrial:
         cell: the class, e.g. ``nnx.LSTMCell``.
         in_features, hidden_features: F and H.
         rngs: given to the cell as ``rngs=``: an ``nnx.Rngs``, a wrong thing, or MISSING. A fresh one is made for each
-            run by calling it when it is a zero-argument function (an Rngs counts its draws).
+            run by calling it when it is a zero-argument function or a `FreshRngs` (an Rngs counts its draws).
         input_shape: first argument of ``initialize_carry``.
         carry_rngs: its ``rngs=``, as for `rngs`.
         carry: MISSING to step from the initialised carry; a pytree to use instead; or a function of the initialised

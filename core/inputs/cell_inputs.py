@@ -17,7 +17,7 @@ from core.base.avals import abstract
 from core.base.limits import LIMITS
 from core.base.places import Field, Places
 from core.base.text import fill
-from core.contract.subject import MISSING, CellTrial
+from core.contract.subject import MISSING, CellTrial, FreshRngs
 from core.inputs import cell_fields
 from core.inputs.cell_fields import (
     EXTRA_FEATURE,
@@ -162,9 +162,9 @@ def build(inputs: CellInputs) -> Reading:
         cell=kind.cell,
         in_features=inputs.in_features,
         hidden_features=inputs.hidden_features,
-        rngs=MISSING if inputs.break_cell == NO_RNGS else _rngs(inputs.seed),
+        rngs=MISSING if inputs.break_cell == NO_RNGS else FreshRngs(inputs.seed),
         input_shape=shape,
-        carry_rngs=MISSING if _init_break(inputs) == NO_RNGS else _rngs(inputs.carry_seed),
+        carry_rngs=MISSING if _init_break(inputs) == NO_RNGS else FreshRngs(inputs.carry_seed),
         inputs=_input(inputs, typed),
         carry=_carry(inputs, typed),
         axes={"inputs": "BF", "input_shape": "TBF" if len(shape) == 3 else "BF"},
@@ -218,15 +218,6 @@ def _typed_fields(inputs: CellInputs) -> list[str]:
     if inputs.input in TYPED:
         names.append("numbers")
     return names
-
-
-def _rngs(seed: int) -> Callable[[], nnx.Rngs]:
-    """A fresh `nnx.Rngs` for each run: it counts its draws."""
-
-    def fresh() -> nnx.Rngs:
-        return nnx.Rngs(seed)
-
-    return fresh
 
 
 def typed_rows(inputs: CellInputs, name: str) -> MaybeArray:

@@ -85,7 +85,7 @@ def cell_case(wanted: Wanted) -> Case:
     events = None
     if not over:
         with asking(log):
-            events = run_trial(trial)
+            events = run_trial(trial, constructor=True)
     low, high = _BOUNDS.get(inputs.input, (None, None))
     contract = with_known(declared, Declared("BF", dtype="float32", low=low, high=high))
     asked = tuple(drawn_by(log.asked, inputs.used is None))

@@ -17,9 +17,8 @@ import numpy as np
 from flax import nnx
 from jax import tree_util
 
-from core.runners.cache import PROGRAMS
 from core.runners.cell_formulas import KINDS
-from core.runners.initial import kernel, recurrent_kernel, zeros
+from core.runners.initial import drawn_in_lengths, kernel, kernels, recurrent_kernel, recurrent_kernels, zeros
 
 type Initialiser = Callable[..., Any]
 
@@ -35,14 +34,12 @@ class Recipe:
         graph, tree: structure of the cell, as in `CellParts`.
         paths: of its leaves.
         draws: for each leaf its initialiser, which key of the stream it gets, and its shape.
-        keys: how many keys of the stream are needed.
     """
 
     graph: Any
     tree: Any
     paths: tuple[tuple[str, ...], ...]
     draws: tuple[tuple[Initialiser, int, tuple[int, ...]], ...]
-    keys: int
 
     def leaves(self, seed: int) -> tuple[Any, ...]:
         """The parameters that ``rngs=nnx.Rngs(seed)`` gives, on the device.
@@ -51,9 +48,26 @@ class Recipe:
             whatever `jax.random.key` raises for this seed.
         """
         start = jax.random.key(seed)
-        program, _ = PROGRAMS.get(("keys of a stream", self.keys), _stream(self.keys), (start,))
-        keys = program(start)
-        return tuple(draw(keys[at], shape) for draw, at, shape in self.draws)
+        leaves: list[Any] = [None] * len(self.draws)
+        for draw, shape in dict.fromkeys((draw, shape) for draw, _, shape in self.draws):
+            places = [i for i, (other, _, size) in enumerate(self.draws) if (other, size) == (draw, shape)]
+            requests = tuple(self.draws[i][1] for i in places)
+            for place, leaf in zip(places, _drawn(draw, start, requests, shape), strict=True):
+                leaves[place] = leaf
+        return tuple(leaves)
+
+
+def _drawn(
+    draw: Initialiser, start: Any, requests: tuple[int, ...], shape: tuple[int, ...]
+) -> tuple[Any, ...] | list[Any]:
+    """What an initialiser draws for these requests to a stream."""
+    if draw is zeros:
+        return [draw(None, shape) for _ in requests]
+    together = {kernel: kernels, recurrent_kernel: recurrent_kernels}.get(draw)
+    if together is not None and drawn_in_lengths(shape, np.float32):
+        return together(start, requests, (shape[0], shape[1]))
+    keys = _stream(1 + max(requests))(start)
+    return [draw(keys[at], shape) for at in requests]
 
 
 def learn(kind: str, in_features: int, hidden_features: int) -> Recipe | None:
@@ -100,7 +114,7 @@ def learn(kind: str, in_features: int, hidden_features: int) -> Recipe | None:
         draws.append((draw, stream.index(data), shape))
     if len(draws) != len(asked):
         return None
-    return Recipe(graph, tree, paths, tuple(draws), 1 + max(at for _, at, _ in draws))
+    return Recipe(graph, tree, paths, tuple(draws))
 
 
 def _stream(count: int) -> Callable[[Any], Any]:

@@ -1,7 +1,7 @@
 """A layer over sequences beside other ways of working it out: those that check the numbers, those that show the padding.
 
 `against_numpy` comes with every result: each step by the formulas, from the carry before it, all at once. The others
-come after the plot: `nnx.RNN` itself without jit, a Python loop over the cell, the formulas in a loop of their own (which
+come after the plot: `nnx.RNN` itself, a Python loop over the cell, the formulas in a loop of their own (which
 adds up its own rounding, as the layer does), and what becomes of the result when the padding changes.
 
 No check widens a tolerance. But float32 itself is no better than these numbers let it be: with inputs of 30 a sum is
@@ -23,9 +23,10 @@ from core.base.limits import LIMITS
 from core.base.sequences import Direction, Masking, SequenceResult
 from core.base.tolerance import Difference
 from core.contract.subject import SequenceTrial
+from core.runners.cache import PROGRAMS
 from core.runners.cell_formulas import KINDS, CellKind, FormulaStep, GateWeights, formula_step
 from core.runners.cells import apart, parts_of
-from core.runners.layers import cells_of, parameters
+from core.runners.layers import CellParts, cells_of, parameters
 from core.runners.room import keep_room
 from core.runners.sequence import call_compiled, carry_of, starts_of
 from core.runners.sequence_compare import (
@@ -322,14 +323,21 @@ def _farthest(a: Array, b: Array) -> float:
 
 
 def _cell_steps(trial: SequenceTrial) -> list[Step]:
-    """The cells of Flax, called without jit, one for each direction."""
-    return [_cell_step(parts.kind, parts.cell()) for parts in cells_of(trial)]
+    """The cells of Flax, one for each direction."""
+    return [_cell_step(parts) for parts in cells_of(trial)]
 
 
-def _cell_step(kind: CellKind, cell: Any) -> Step:
+def _cell_step(cell: CellParts) -> Step:
+    """One call of the cell, compiled once for its sizes: op by op it takes ten times as long, at every step."""
+
+    def call(leaves: tuple[Any, ...], carry: Any, x: Any) -> Any:
+        return cell.cell(leaves)(carry, x)
+
     def step(parts: Parts, x: Array) -> tuple[Parts, Array]:
-        new, y = jax.device_get(cell(jax.device_put(carry_of(kind, parts)), jax.device_put(x)))
-        return parts_of(kind, new), y
+        args = (cell.leaves, carry_of(cell.kind, parts), x)
+        program, _ = PROGRAMS.get(("call of a cell", cell.kind.name, *cell.size), call, args)
+        new, y = jax.device_get(program(*args))
+        return parts_of(cell.kind, new), y
 
     return step
 

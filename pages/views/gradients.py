@@ -62,18 +62,27 @@ def page() -> None:
     verdict_strip(slot, paced_verdict(verdict_of(now)))
     if now.good is not None and now.good.cells is not None:
         keep_in_range(state, now.good.cells)
-    strip_menus(menus, PAGE, gradient_offers(now.look, inputs.row))
     hide_undrawn(state, inputs, results=now.good is not None)
     link_refusals(state)
     view_choice(state)
     left, right = st.columns([0.29, 0.71], gap="medium")
+    output = right.container(key="gradients_output", gap="xsmall")
+    # What one looks at is sent first; all else has its place in the page already, and is filled in after it.
+    with output, calm(f"{PAGE}:result"):
+        above = st.container(key="gradients_above", gap="xsmall")
+        results = st.container(key="gradients_stale" if now.stale else "gradients_shown", gap="xsmall")
+        if now.good is not None:
+            with results:
+                _plots(state, inputs, now.good)
+    strip_menus(menus, PAGE, gradient_offers(now.look, inputs.row))
     with left.container(key="gradients_inputs", gap="xsmall"), calm(f"{PAGE}:inputs"):
         _inputs(state, inputs, now)
-    with right.container(key="gradients_output", gap="xsmall"), calm(f"{PAGE}:result"):
+    with above, calm(f"{PAGE}:above"):
         _above(state, inputs, now)
+    with output, calm(f"{PAGE}:result"):
         if now.good is not None:
-            with st.container(key="gradients_stale" if now.stale else "gradients_shown", gap="xsmall"):
-                _result(state, inputs, now.good)
+            with results:
+                _rest(inputs, now.good)
         baseline_panel(PAGE, dict(state.values), ready=now.look.ran)
     verdict_strip(slot, paced_verdict(verdict_of(now)))
 
@@ -111,27 +120,33 @@ def _code_changes(inputs: GradientInputs, edit: FieldEdit) -> tuple[tuple[str, s
     return code_changes(edit, inputs.preset)
 
 
-def _result(state: PageState, inputs: GradientInputs, good: GradientLook) -> None:
+def _plots(state: PageState, inputs: GradientInputs, good: GradientLook) -> None:
     if good.cells is not None:
         s = row_of(inputs, good.cells)
         headline(good.cells, s)
         curves_panel(state, good.cells, s)
         map_panel(state, inputs, good.cells, s)
-        downloads(good.cells, s)
+    elif good.scan is not None:
+        scan.scan_head(good.scan)
+        scan.bars_panel(good.scan)
+    elif good.training is not None:
+        training.training_head(good.training)
+        training.loss_panel(good.training)
+
+
+def _rest(inputs: GradientInputs, good: GradientLook) -> None:
+    if good.cells is not None:
+        downloads(good.cells, row_of(inputs, good.cells))
         checks_panel(good.cells)
         trial = good.cells.trial_of(inputs.map_cell)
         section(fill(PARTING), hint=fill(PARTING_CELL, cell=CELL_NAMES[inputs.map_cell]))
         parting_of_layer(PAGE, (good.inputs, inputs.map_cell), trial)
     elif good.scan is not None:
-        scan.scan_head(good.scan)
-        scan.bars_panel(good.scan)
         scan.leaves_panel(good.scan)
         scan.scan_check_panel(good.scan)
         section(fill(PARTING), hint=fill(PARTING_HINT))
         parting_panel(PAGE, good.inputs, partial(of_scan, scan_values(good.inputs)))
     elif good.training is not None:
-        training.training_head(good.training)
-        training.loss_panel(good.training)
         training.norms_panel(good.training)
         training.proof_panel(good.training)
         training_state_panel(good.training, good.inputs.updates)

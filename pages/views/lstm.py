@@ -59,13 +59,22 @@ def page() -> None:
     shown = look if look.step is not None or look.raised is not None else good
     if shown is not None and shown.step is not None:
         keep_in_range(state, shown.step)
-    strip_menus(menus, PAGE, cell_offers(look), pictures=False)
     link_refusals(state)
     left, right = st.columns([0.31, 0.69], gap="medium")
+    output = right.container(key=f"{PAGE}_output")
+    # What one looks at is sent first; all else has its place in the page already, and is filled in after it.
+    with output, calm(f"{PAGE}:result"):
+        above = st.container(key=f"{PAGE}_above")
+        if shown is not None:
+            drawn_step(state, shown, stale=shown is not look)
+    strip_menus(menus, PAGE, cell_offers(look), pictures=False)
     with left, calm(f"{PAGE}:inputs"):
         cell_controls(state, inputs, _marks(look), look.program)
-    with right.container(key=f"{PAGE}_output"), calm(f"{PAGE}:result"):
-        _result(state, inputs, look, shown)
+    with above, calm(f"{PAGE}:above"):
+        _above(state, inputs, look)
+    with output, calm(f"{PAGE}:result"):
+        if shown is not None:
+            _below(state, inputs, look, shown)
         baseline_panel(PAGE, inputs.values, file=inputs.file, ready=look.step is not None)
 
 
@@ -109,16 +118,16 @@ def _code_changes(inputs: CellInputs, edit: FieldEdit) -> tuple[tuple[str, str],
     return source_changes(inputs, CellInputs.of({**inputs.values, **edit.values}, inputs.file))
 
 
-def _result(state: PageState, inputs: CellInputs, look: CellLook, shown: CellLook | None) -> None:
+def _above(state: PageState, inputs: CellInputs, look: CellLook) -> None:
     st.html(f'<p class="cl-quiet">{fill(INTROS[inputs.cell])}</p>')
     break_row(state, inputs)
     waiting_line()
     if look.report is not None and (inputs.switched or look.report.broken):
         says(look.report, look.raised, look.step)
     violation_cards(look.report, state, fix_all=look.all_fixed, diff=partial(_code_changes, inputs))
-    if shown is None:
-        return
-    drawn_step(state, shown, stale=shown is not look)
+
+
+def _below(state: PageState, inputs: CellInputs, look: CellLook, shown: CellLook) -> None:
     if shown.step is not None:
         columns = st.columns([0.4, 0.6], gap="medium")
         with columns[0]:

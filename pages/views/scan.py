@@ -81,25 +81,30 @@ def page() -> None:
     result = now.checked.result
     words = summary(result, now.checked.step.leaves) if result else ""
     verdict_strip(strip, paced_verdict(verdict_of(now, words, loop_words(now.checked))))
-    strip_menus(menus, PAGE, scan_offers(now.checked))
     link_refusals(state)
     controls = Controls(state, marks_of(now.checked))
     left, right = st.columns([0.32, 0.68], gap="medium")
+    output = right.container(key="scan_output", gap="xsmall")
+    # What one looks at is sent first; all else has its place in the page already, and is filled in after it.
+    with output, calm("scan result"):
+        above = st.container(key="scan_above", gap="xsmall")
+        if now.good.built.call is not None:
+            draw_run(now)
+    strip_menus(menus, PAGE, scan_offers(now.checked))
     with left.container(key="scan_inputs", gap="xsmall"), calm("scan inputs"):
         step_panel(controls, now.checked)
         sequence_panel(controls, now.checked)
         init_panel(controls, now.checked)
         scan_panel(controls, now.checked)
-    with right.container(key="scan_output", gap="xsmall"), calm("scan result"):
+    # What is broken stands first; mere notes stand after the plot that they are about.
+    first = now.checked.report is None or bool(now.checked.report.broken) or result is None
+    with above, calm("scan above"):
         break_row(state)
         undo_line(state)
         waiting_line()
-        # What is broken comes first; mere notes come after the plot that they are about.
-        first = now.checked.report is None or bool(now.checked.report.broken) or result is None
         if first:
             draw_cards(now, state)
-        if now.good.built.call is not None:
-            draw_run(now)
+    with output, calm("scan result"):
         if not first:
             draw_cards(now, state)
         if now.good.built.call is not None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.base.text import fill
 from core.base.violation import FieldEdit, Severity
@@ -57,14 +58,21 @@ def page() -> None:
     shown = look if look.result is not None or look.raised is not None else good
     if shown is not None and shown.result is not None:
         keep_in_range(state, shown.result)
-    strip_menus(menus, PAGE, sequence_offers(look))
     link_refusals(state)
     second = None if shown is None else _second(inputs, shown)
     left, right = st.columns([0.29, 0.71], gap="medium")
+    output = right.container(key=f"{PAGE}_output")
+    # What one looks at is sent first; all else has its place in the page already, and is filled in after it.
+    with output, calm(f"{PAGE}:result"):
+        # One box, so that grid and plot keep their place when cards come and go: they are not made anew.
+        above = st.container(key=f"{PAGE}_above")
+        if shown is not None:
+            drawn_layer(state, inputs, shown, second, stale=shown is not look)
+    strip_menus(menus, PAGE, sequence_offers(look))
     with left, calm(f"{PAGE}:inputs"):
         SequenceControls(state, inputs, _marks(look, second)).draw()
-    with right.container(key=f"{PAGE}_output"), calm(f"{PAGE}:result"):
-        _result(state, inputs, look, shown, second)
+    with output, calm(f"{PAGE}:result"):
+        _rest(above, state, inputs, look, shown, second)
         baseline_panel(PAGE, inputs.values, file=inputs.file, ready=look.result is not None)
 
 
@@ -114,7 +122,8 @@ def _code_changes(inputs: SequenceInputs, edit: FieldEdit) -> tuple[tuple[str, s
     return source_changes(inputs, SequenceInputs.of({**inputs.values, **edit.values}, inputs.file))
 
 
-def _result(
+def _rest(
+    above: DeltaGenerator,
     state: PageState,
     inputs: SequenceInputs,
     look: SequenceLook,
@@ -123,8 +132,7 @@ def _result(
 ) -> None:
     broken = look.report is None or bool(look.report.broken) or look.result is None
     cards = partial(violation_cards, look.report, state, fix_all=look.all_fixed, diff=partial(_code_changes, inputs))
-    # One box, so that the grid and the plot keep their place in the page when cards come and go: they are not made anew.
-    with st.container(key=f"{PAGE}_above"):
+    with above:
         st.html(f'<p class="cl-quiet">{fill(INTRO)}</p>')
         break_row(state, inputs)
         waiting_line()
@@ -133,7 +141,6 @@ def _result(
         if broken:
             cards()
     if shown is not None:
-        drawn_layer(state, inputs, shown, second, stale=shown is not look)
         equation_card(state, shown)
     if not broken:
         cards()

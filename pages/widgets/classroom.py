@@ -58,7 +58,7 @@ _RAIL = (
     ".stApp .st-key-lesson_rail button { min-height: 1.7rem; padding: 0.05rem 0.5rem; }",
     ".stApp .st-key-lesson_buttons { gap: 0.3rem !important; } .stApp .st-key-lesson_rail button p { font-size: 0.8rem; }",
     # On a phone link and export lie on the header, which is not there.
-    ".stApp .st-key-verdict > :has([class*=_strip_menus]) { position: static; }",
+    ".stApp .st-key-verdict > [data-testid=stLayoutWrapper]:not(:first-child) { position: static; }",
     "@media (max-width: 640px) { .stApp .st-key-lesson_text { grid-template-columns: 1fr; }"
     " .stApp .cl-lesson-head { width: auto; } .stApp .st-key-lesson_text > :nth-child(n) { grid-column: 1; grid-row: auto; } }",
 )
@@ -115,6 +115,11 @@ def class_style() -> None:
             ".stApp [data-testid=stFullScreenFrame]:has(> [data-testid=stDataFrame])"
             f" {{ width: {100 / ZOOM:.4f}% !important; }}"
             ".stApp [data-testid=stDataFrame] { overflow: visible !important; }"
+            # The least size of words in a picture, as large as all others on a projector.
+            ".stApp { --cl-small: 12px; }"
+            # A button that is too narrow for its words there goes on in a second line.
+            ".stApp .stButton button :is(.stMarkdownEllipsis, p) { white-space: normal; text-overflow: clip; }"
+            ".stApp .cl-checks td.cl-mono { white-space: normal; overflow-wrap: anywhere; }"
         )
         rules += _RAIL
     if rules:

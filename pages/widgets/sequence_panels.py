@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import time
 from collections.abc import Iterable
 
 import streamlit as st
@@ -43,17 +42,11 @@ OK, BAD = "✓", "✗"
 WRAP = "white-space: normal; overflow-wrap: anywhere"
 
 _KEPT = "sequence:checks"
-#: Seconds in which what was drawn is sent.
-_MOMENT = 0.06
 
 
 @st.fragment
 def late_panels(state: PageState, look: SequenceLook) -> None:
     """Both panels, beside each other."""
-    kept = st.session_state.get(_KEPT)
-    if kept is None or kept[0] is not look.result:
-        # What comes next holds the interpreter for a tenth of a second: let the plot go to the browser first.
-        time.sleep(_MOMENT)
     left, right = st.columns([0.54, 0.46], gap="medium")
     with left, calm("sequence masks"):
         _masks(state, look)

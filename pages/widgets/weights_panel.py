@@ -84,11 +84,12 @@ def weights_panel(state: PageState, inputs: Inputs, *, ready: bool) -> None:
         inputs: of the page, with the file's parameters attached.
         ready: whether the inputs build a cell.
     """
+    digest = _digest(inputs) if ready or inputs.used is not None else ""
     section(fill(TITLE), hint=fill(HINT))
     with st.container(border=True, key=state.key("weights_panel"), gap="small"):
-        st.html(f'<p class="cl-quiet">{html.escape(_in_use(inputs, ready=ready))}</p>')
+        st.html(f'<p class="cl-quiet">{html.escape(_in_use(inputs, digest))}</p>')
         with st.container(horizontal=True, gap="small", key=state.key("weights_buttons")):
-            _save(state, inputs, ready=ready)
+            _save(state, inputs, digest, ready=ready)
             _back(state, inputs)
         if inputs.used is not None:
             _table(inputs.used)
@@ -96,13 +97,13 @@ def weights_panel(state: PageState, inputs: Inputs, *, ready: bool) -> None:
         _verdict(state, inputs, said_of(state.page))
 
 
-def _in_use(inputs: Inputs, *, ready: bool) -> str:
+def _in_use(inputs: Inputs, digest: str) -> str:
     used = inputs.used
     if used is not None:
         text = fill(FROM_FILE, hash=used.short, text=used.architecture.text)
         made = ", ".join(f"{name} {used.versions[name]}" for name in ("jax", "flax") if name in used.versions)
         return f"{text} {fill(MADE, versions=made)}" if used.origin is Origin.FILE else text
-    return fill(FROM_SEED, seed=inputs.seed, hash=_digest(inputs)[:8]) if ready else fill(NOT_READY)
+    return fill(FROM_SEED, seed=inputs.seed, hash=digest[:8]) if digest else fill(NOT_READY)
 
 
 def _digest(inputs: Inputs) -> str:
@@ -110,10 +111,10 @@ def _digest(inputs: Inputs) -> str:
     return inputs.used.digest if inputs.used is not None else seed_digest(inputs.architecture, inputs.seed)
 
 
-def _save(state: PageState, inputs: Inputs, *, ready: bool) -> None:
+def _save(state: PageState, inputs: Inputs, digest: str, *, ready: bool) -> None:
     kind = KINDS[inputs.architecture.cell]
     layer = state.page != cell_fields.PAGE
-    name = file_name(_digest(inputs)) if ready else ""
+    name = file_name(digest) if ready else ""
     _download(
         state, "weights_save", SAVE, name, (lambda: cell_file(running(inputs))) if ready else None, fill(SAVE_HELP)
     )
