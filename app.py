@@ -12,6 +12,7 @@ from pages.widgets.lesson_progress import enter_lesson
 from pages.widgets.lesson_rail import lesson_rail, rail_slot
 from pages.widgets.measured import measured
 from pages.widgets.state import enter_page
+from pages.widgets.turn import in_turn
 from pages.widgets.warm_up import warmed
 
 #: Navigation: group -> (script, title, URL path; "" is the root).
@@ -43,15 +44,16 @@ page = st.navigation(
         for group, pages in PAGES.items()
     }
 )
-page_style()
-sidebar_name()
-warmed()
-enter_class(page.url_path)
-enter_lesson(page.url_path)
-class_style()
-enter_page(page.url_path)
-rail = rail_slot(page.url_path)
-with measured(page.url_path):
-    page.run()
-lesson_rail(rail, page.url_path)
-class_panel(page.url_path)
+with in_turn():
+    page_style()
+    sidebar_name()
+    warmed()
+    enter_class(page.url_path)
+    enter_lesson(page.url_path)
+    class_style()
+    enter_page(page.url_path)
+    rail = rail_slot(page.url_path)
+    with measured(page.url_path):
+        page.run()
+    lesson_rail(rail, page.url_path)
+    class_panel(page.url_path)

@@ -75,6 +75,8 @@ _TABLE = (
         "compiled at a stretch for one session: 40 sizes of a cell, a key held for 30 s",
     ),
     Limit("compile_refill", 2, "programs a second", "that it may have more: half a core of the longest ones, for ever"),
+    Limit("turn_wait", 250, "ms", "that a page's script waits for the one before it, then both go on side by side"),
+    Limit("collect_every", 5, "seconds", "between two collections of garbage, which hold everybody up for some 30 ms"),
     Limit("kept_cells", 32, "cells", "whose parameters are kept, 1.6 MB at most: building one takes as long as a run"),
     Limit("kept_seed", 1_000, "seeds", "from 0 on, whose cells may be kept; that of any other is made anew each time"),
     Limit(

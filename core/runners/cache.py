@@ -26,6 +26,7 @@ from jax import tree_util
 from core.base.bucket import Bucket
 from core.base.limits import LIMITS
 from core.base.measures import Part, timed
+from core.base.turn import TURNS
 
 #: JAX's own event around each compilation by the backend.
 _COMPILE_EVENT: Final = "/jax/core/compile/backend_compile_duration"
@@ -247,7 +248,8 @@ class Programs:
                     self._slots.move_to_end(key)
             if mine:
                 return self._fill(key, slot, function, args), True
-            slot.ready.wait()
+            with TURNS.away():
+                slot.ready.wait()
             if slot.program is not None:
                 with self._lock:
                     self._hits += 1
@@ -296,7 +298,8 @@ class Programs:
 @timed(Part.COMPILE)
 def _compile(function: Callable[..., Any], args: tuple[Any, ...]) -> Compiled:
     """Compile ahead of time through a jit of its own, so that the program is freed with its last reference."""
-    return jax.jit(lambda *a: function(*a)).lower(*args).compile()
+    with TURNS.away():
+        return jax.jit(lambda *a: function(*a)).lower(*args).compile()
 
 
 def _find_trim() -> Callable[[int], int] | None:

@@ -1,7 +1,7 @@
 """Once per process: compile what the first page shows, then freeze the heap.
 
-Streamlit collects garbage after every rerun. With JAX in the heap that holds the interpreter for 60 to 80 ms each
-time; frozen objects are not visited, and every later rerun is 5 to 90 times quicker (measured).
+A collection of garbage with JAX in the heap holds the interpreter for 60 to 80 ms; frozen objects are not visited, and
+what is left takes a tenth of that (measured).
 """
 
 from __future__ import annotations

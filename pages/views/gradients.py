@@ -9,36 +9,28 @@ import streamlit as st
 from core.base.outcome import Outcome, Report
 from core.base.text import fill
 from core.base.violation import FieldEdit
-from core.doctor.parting_job import of_scan
-from core.inputs.gradient_fields import CELL_NAMES, CELLS, FIELDS, PAGE, PRESET
+from core.inputs.gradient_fields import CELLS, FIELDS, PAGE, PRESET
 from core.inputs.gradient_inputs import GradientInputs
-from core.inputs.gradient_page import GradientLook, program_of
-from core.inputs.gradient_scan import code_changes, scan_values
+from core.inputs.gradient_page import program_of
+from core.inputs.gradient_scan import code_changes
 from pages.widgets import gradient_scan as scan
 from pages.widgets import gradient_training as training
 from pages.widgets.baseline_panel import baseline_panel
 from pages.widgets.cards import link_refusals, undo_line, violation_cards
 from pages.widgets.export_menu import strip_menus
-from pages.widgets.frame import calm, section
+from pages.widgets.frame import calm
 from pages.widgets.gradient_cells import (
-    checks_panel,
-    curves_panel,
-    downloads,
-    headline,
     keep_in_range,
-    map_panel,
-    row_of,
     try_row,
 )
 from pages.widgets.gradient_controls import cell_controls, code_panel, sliders, view_choice
+from pages.widgets.gradient_result import plots, rest
 from pages.widgets.gradient_state import Shown, gradient_style, hide_undrawn, known, marks_of, shown
 from pages.widgets.gradient_verdict import verdict_of
 from pages.widgets.lesson_facts import tell_report
 from pages.widgets.pace import paced_verdict, waiting_line
 from pages.widgets.page_exports import gradient_offers
-from pages.widgets.parting_panel import parting_of_layer, parting_of_training, parting_panel
 from pages.widgets.state import PageState
-from pages.widgets.training_state import training_state_panel
 from pages.widgets.verdict import State, Verdict, verdict_slots, verdict_strip
 
 CELLS_INTRO = (
@@ -46,8 +38,6 @@ CELLS_INTRO = (
     "multiplied each time: by less than 1 it vanishes, by more than 1 it explodes."
 )
 SCAN_INTRO = "A scan is differentiated like any function: backwards, from the last step to the first, and then init."
-PARTING, PARTING_HINT = "Where paths part", "eager, loop, jit and more"
-PARTING_CELL = "eager, loop, jit and more, of the {cell} over these data"
 
 
 def page() -> None:
@@ -73,7 +63,7 @@ def page() -> None:
         results = st.container(key="gradients_stale" if now.stale else "gradients_shown", gap="xsmall")
         if now.good is not None:
             with results:
-                _plots(state, inputs, now.good)
+                plots(state, inputs, now.good)
     strip_menus(menus, PAGE, gradient_offers(now.look, inputs.row))
     with left.container(key="gradients_inputs", gap="xsmall"), calm(f"{PAGE}:inputs"):
         _inputs(state, inputs, now)
@@ -82,7 +72,7 @@ def page() -> None:
     with output, calm(f"{PAGE}:result"):
         if now.good is not None:
             with results:
-                _rest(inputs, now.good)
+                rest(inputs, now.good)
         baseline_panel(PAGE, dict(state.values), ready=now.look.ran)
     verdict_strip(slot, paced_verdict(verdict_of(now)))
 
@@ -118,40 +108,6 @@ def _above(state: PageState, inputs: GradientInputs, now: Shown) -> None:
 
 def _code_changes(inputs: GradientInputs, edit: FieldEdit) -> tuple[tuple[str, str], ...]:
     return code_changes(edit, inputs.preset)
-
-
-def _plots(state: PageState, inputs: GradientInputs, good: GradientLook) -> None:
-    if good.cells is not None:
-        s = row_of(inputs, good.cells)
-        headline(good.cells, s)
-        curves_panel(state, good.cells, s)
-        map_panel(state, inputs, good.cells, s)
-    elif good.scan is not None:
-        scan.scan_head(good.scan)
-        scan.bars_panel(good.scan)
-    elif good.training is not None:
-        training.training_head(good.training)
-        training.loss_panel(good.training)
-
-
-def _rest(inputs: GradientInputs, good: GradientLook) -> None:
-    if good.cells is not None:
-        downloads(good.cells, row_of(inputs, good.cells))
-        checks_panel(good.cells)
-        trial = good.cells.trial_of(inputs.map_cell)
-        section(fill(PARTING), hint=fill(PARTING_CELL, cell=CELL_NAMES[inputs.map_cell]))
-        parting_of_layer(PAGE, (good.inputs, inputs.map_cell), trial)
-    elif good.scan is not None:
-        scan.leaves_panel(good.scan)
-        scan.scan_check_panel(good.scan)
-        section(fill(PARTING), hint=fill(PARTING_HINT))
-        parting_panel(PAGE, good.inputs, partial(of_scan, scan_values(good.inputs)))
-    elif good.training is not None:
-        training.norms_panel(good.training)
-        training.proof_panel(good.training)
-        training_state_panel(good.training, good.inputs.updates)
-        section(fill(PARTING), hint=fill(PARTING_HINT))
-        parting_of_training(PAGE, good.inputs, good.training.spec)
 
 
 with calm(f"{PAGE} page"):

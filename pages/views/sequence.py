@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -11,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.base.text import fill
 from core.base.violation import FieldEdit, Severity
 from core.inputs.sequence_breaks import on
-from core.inputs.sequence_compare import Comparison, compared
+from core.inputs.sequence_compare import Comparison
 from core.inputs.sequence_fields import PAGE, sequence_fields, sequence_link_fields
 from core.inputs.sequence_follow import follow
 from core.inputs.sequence_inputs import SequenceInputs
@@ -26,7 +25,7 @@ from pages.widgets.page_exports import sequence_offers
 from pages.widgets.parting_panel import parting_of_layer
 from pages.widgets.sequence_breaks import break_row
 from pages.widgets.sequence_controls import SequenceControls
-from pages.widgets.sequence_extras import code_panel, compare_panel
+from pages.widgets.sequence_extras import code_panel, compare_panel, second_run
 from pages.widgets.sequence_panels import late_panels
 from pages.widgets.sequence_result import drawn_layer, equation_card, keep_in_range
 from pages.widgets.sequence_verdict import says, sequence_verdict
@@ -41,7 +40,7 @@ INTRO = (
 )
 PARTING, PARTING_HINT = "Where paths part", "eager, loop, jit and more"
 
-_LAST, _GOOD, _SECOND = f"{PAGE}:last", f"{PAGE}:good", f"{PAGE}:second"
+_LAST, _GOOD = f"{PAGE}:last", f"{PAGE}:good"
 
 
 def page() -> None:
@@ -59,7 +58,7 @@ def page() -> None:
     if shown is not None and shown.result is not None:
         keep_in_range(state, shown.result)
     link_refusals(state)
-    second = None if shown is None else _second(inputs, shown)
+    second = None if shown is None else second_run(inputs, shown)
     left, right = st.columns([0.29, 0.71], gap="medium")
     output = right.container(key=f"{PAGE}_output")
     # What one looks at is sent first; all else has its place in the page already, and is filled in after it.
@@ -93,21 +92,6 @@ def _look(inputs: SequenceInputs) -> SequenceLook:
     if look.result is not None:
         st.session_state[_GOOD] = look
     return look
-
-
-def _second(inputs: SequenceInputs, shown: SequenceLook) -> Comparison | None:
-    """The run to compare with; kept while neither of the two changes."""
-    which = inputs.compare, inputs.compare_seed, inputs.compare_hidden, inputs.compare_cell
-    kept = st.session_state.get(_SECOND)
-    if kept is None or kept[0] is not shown or kept[1] != which:
-        names = ("compare", "compare_seed", "compare_hidden", "compare_cell")
-        base = replace(shown.inputs, **dict(zip(names, which, strict=True)))
-        second = paced(lambda: (compared(base, shown.result),), tuple, first=kept is None)
-        if not second:  # it waits
-            return None
-        kept = st.session_state[_SECOND] = (shown, which, *second)
-    comparison: Comparison | None = kept[2]
-    return comparison
 
 
 def _marks(look: SequenceLook, second: Comparison | None) -> dict[str, list[Mark]]:

@@ -1,22 +1,25 @@
-"""At the end of the Sequence page: the second run's differences, the program, the files, and the way to the Doctor."""
+"""At the end of the Sequence page: the second run and its differences, the program, the files, and the way to the Doctor."""
 
 from __future__ import annotations
 
 import html
 import math
+from dataclasses import replace
 
 import streamlit as st
 
 from core.base.text import fill
 from core.doctor.link import FIELDS as DOCTOR_FIELDS
 from core.doctor.link import SCRIPT
-from core.inputs.sequence_compare import Comparison, Row
+from core.inputs.sequence_compare import Comparison, Row, compared
+from core.inputs.sequence_fields import PAGE
 from core.inputs.sequence_inputs import SequenceInputs
 from core.inputs.sequence_page import SequenceLook
 from core.inputs.sequence_rows import CSV_NAME, NPZ_NAME, carry_csv, history_npz
 from core.plots.cell_equations import brief
 from core.weights.script import file_name
 from pages.widgets.frame import section
+from pages.widgets.pace import paced
 from pages.widgets.state import PageState
 from pages.widgets.tables import scroll_box
 
@@ -33,6 +36,7 @@ FILE_NOTE = "The same layer as a script. It loads {file}: save it under Weights,
 CSV, NPZ = "Carries as CSV", "Everything as npz"
 CSV_HELP = "A line for each example and t, from the initial carry on."
 NPZ_HELP = "Carries with the initial one, gates, outputs, data and mask, for np.load."
+_SECOND = f"{PAGE}:second"
 CSV_TYPE, NPZ_TYPE = "text/csv", "application/octet-stream"
 
 
@@ -100,3 +104,18 @@ def code_panel(state: PageState, inputs: SequenceInputs, look: SequenceLook, sho
                 disabled=bool(problem),
                 query_params=dict(link.params),
             )
+
+
+def second_run(inputs: SequenceInputs, shown: SequenceLook) -> Comparison | None:
+    """The run to compare with; kept while neither of the two changes."""
+    which = inputs.compare, inputs.compare_seed, inputs.compare_hidden, inputs.compare_cell
+    kept = st.session_state.get(_SECOND)
+    if kept is None or kept[0] is not shown or kept[1] != which:
+        names = ("compare", "compare_seed", "compare_hidden", "compare_cell")
+        base = replace(shown.inputs, **dict(zip(names, which, strict=True)))
+        second = paced(lambda: (compared(base, shown.result),), tuple, first=kept is None)
+        if not second:  # it waits
+            return None
+        kept = st.session_state[_SECOND] = (shown, which, *second)
+    comparison: Comparison | None = kept[2]
+    return comparison
