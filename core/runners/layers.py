@@ -90,10 +90,16 @@ class _Last(threading.local):
 
     def __init__(self) -> None:
         self.cells: dict[tuple[Any, ...], CellParts] = {}
+        self.weights: list[tuple[CellParts, dict[str, GateWeights]]] = []
+
+    def clear(self) -> None:
+        """Of this thread."""
+        self.cells.clear()
+        self.weights.clear()
 
 
 _last = _Last()
-on_clear(lambda: _last.cells.clear())
+on_clear(lambda: _last.clear())
 
 
 def _of_this_thread(key: tuple[Any, ...]) -> CellParts:
@@ -228,8 +234,12 @@ def parameters(trial: SequenceTrial) -> list[dict[str, GateWeights]]:
 
 
 def weights_of(parts: CellParts) -> dict[str, GateWeights]:
-    """The weights of a cell by gate, on the host."""
-    return gate_weights(parts.kind, parts.cell(tuple(np.asarray(leaf) for leaf in parts.leaves)))
+    """The weights of a cell by gate, on the host; not to be written to."""
+    kept = next((weights for one, weights in _last.weights if one is parts), None)
+    if kept is None:
+        kept = gate_weights(parts.kind, parts.cell(tuple(np.asarray(leaf) for leaf in parts.leaves)))
+        _last.weights = [*_last.weights[1 - LAST_CELLS :], (parts, kept)]
+    return kept
 
 
 def _with(parts: CellParts, given: Mapping[str, Any] | None) -> CellParts:
@@ -266,13 +276,18 @@ def _changed(parts: CellParts, changes: Mapping[str, float]) -> CellParts:
     return replace(parts, leaves=tuple(leaves[path] for path in parts.paths))
 
 
-def layer_of(trial: SequenceTrial) -> Any:
+def layer_of(trial: SequenceTrial, leaves: tuple[tuple[Any, ...], ...] | None = None) -> Any:
     """The layer itself: ``nnx.RNN``, or ``nnx.Bidirectional`` of two of them. It knows of no mask.
+
+    Args:
+        trial: what it is a layer of.
+        leaves: for each cell the parameters to use for its own (tracers, in a program).
 
     Raises:
         as `cells_of`.
     """
-    cells = [parts.cell() for parts in cells_of(trial)]
+    parts = cells_of(trial)
+    cells = [one.cell(own) for one, own in zip(parts, leaves or (None,) * len(parts), strict=True)]
     common = {"time_major": trial.time_major, "unroll": trial.unroll}
     if trial.bidirectional:
         forward, backward = (nnx.RNN(cell, **common) for cell in cells)

@@ -21,6 +21,7 @@ from core.base.results import ScanResult, Series
 from core.base.text import fill
 from core.base.tolerance import Difference, Tolerance, difference, tolerance_in
 from core.contract.subject import ScanCall
+from core.runners.memo import once
 from core.runners.room import keep_room
 from core.runners.scan import is_key, pair_of, to_device, to_host
 
@@ -120,7 +121,7 @@ class LoopCheck:
 
 
 def loop_check(call: ScanCall, result: ScanResult, steps: int | None = CHECK_STEPS) -> LoopCheck:
-    """Run the step in a Python loop and compare.
+    """Run the step in a Python loop and compare; within one check (`core.runners.memo`) once.
 
     Args:
         call: the call that was run.
@@ -131,6 +132,10 @@ def loop_check(call: ScanCall, result: ScanResult, steps: int | None = CHECK_STE
         the comparison. An exception of the step is its `error`, never raised.
     """
     count = result.length if steps is None else min(steps, result.length)
+    return once(("loop", count), (call, result), lambda: _loop_check(call, result, count))
+
+
+def _loop_check(call: ScanCall, result: ScanResult, count: int) -> LoopCheck:
     keep_room()
     try:
         carries, ys = _loop(call, result, count)

@@ -29,8 +29,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import nnx
-from jax import lax, tree_util
+from jax import lax
 
 from core.base.sequences import Direction, Masking, SequenceResult, Slip
 from core.contract.subject import SequenceTrial
@@ -319,15 +318,11 @@ def call_compiled(trial: SequenceTrial) -> Any:
         args = (tuple(cell.leaves for cell in parts), *_masked_given(trial))
         program, _ = PROGRAMS.get(("scan with a mask", sizes, options, slips), scans, args)
         return program(*args)
-    graph, state = nnx.split(layer_of(trial))
-    leaves, tree = tree_util.tree_flatten(state)
 
-    def layer(leaves: tuple[Any, ...], inputs: Any, start: Any, lengths: Any) -> Any:
-        made = nnx.merge(graph, tree_util.tree_unflatten(tree, leaves))
-        return made(inputs, initial_carry=start, seq_lengths=lengths)
+    def layer(leaves: tuple[tuple[Any, ...], ...], inputs: Any, start: Any, lengths: Any) -> Any:
+        return layer_of(trial, leaves)(inputs, initial_carry=start, seq_lengths=lengths)
 
-    inputs, start, lengths = _layer_given(trial)
-    given = (tuple(leaves), inputs, start, lengths)
+    given = (tuple(cell.leaves for cell in parts), *_layer_given(trial))
     program, _ = PROGRAMS.get(("layer of Flax", sizes, options), layer, given)
     return program(*given)
 

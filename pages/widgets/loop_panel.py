@@ -11,7 +11,9 @@ from core.base.text import fill
 from core.contract import engine
 from core.inputs.scan_check import Checked
 from core.plots.player_values import short_number
+from core.runners.memo import one_check
 from core.runners.reference import CHECK_STEPS, LeafCheck, LoopCheck, loop_check
+from core.runners.scan import keep_run
 from pages.widgets.scan_state import keep_late
 from pages.widgets.tables import table_html
 
@@ -60,14 +62,24 @@ def loop_panel(checked: Checked) -> None:
 def _compared(checked: Checked) -> LoopCheck | None:
     kept = st.session_state.get(_KEPT)
     if kept is None or kept[0] is not checked:
-        _compare(checked, CHECK_STEPS)
-        call = checked.built.call
-        late = None if call is None else keep_late(checked, engine.check_late(call))
+        late = _first_look(checked)
         if late is not None:
             st.session_state[_KEPT] = (late, st.session_state[_KEPT][1])
             st.rerun()
         kept = st.session_state.get(_KEPT)
     return None if kept is None else kept[1]
+
+
+def _first_look(checked: Checked) -> Checked | None:
+    """Compare, and ask the rules that wait for it; what they found, if anything."""
+    call, result = checked.built.call, checked.result
+    if call is None:
+        return None
+    with one_check():
+        if result is not None:
+            keep_run(call, result)  # the rules ask for the same run and the same loop
+        _compare(checked, CHECK_STEPS)
+        return keep_late(checked, engine.check_late(call))
 
 
 def _compare(checked: Checked, steps: int | None) -> None:

@@ -122,7 +122,7 @@ def test_five_thousand_changes(tmp_path: Path) -> None:
     def median(rows: list[tuple[float, int]], which: int) -> float:
         return statistics.median(row[which] for row in rows)
 
-    record(f"{CHANGES:,} changes: memory of the server in the end", held[-1][0], "MB", 1024)
+    record(f"{CHANGES:,} changes: memory of the server in the end", held[-1][0], "MB", 1_000)
     grown = 100 * (median(after, 0) / median(before, 0) - 1)
     record(f"{CHANGES:,} changes: memory in the last quarter, above that in the second", grown, "%", GROWTH)
     maps = median(after, 1) - median(before, 1)

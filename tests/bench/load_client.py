@@ -75,7 +75,7 @@ class Outcome:
         errors: sentences about sessions that broke off.
         seconds: of all changes together.
         memory: of the server in MB: before, at most, after.
-        cpu: seconds of the server's processor.
+        cpu: seconds of the server's processor, of the changes.
     """
 
     first: list[float] = field(default_factory=list)
@@ -147,7 +147,7 @@ async def drive(index: int, values: Sequence[float], load: Load, ready: asyncio.
 async def run(load: Load) -> Outcome:
     """All of it."""
     outcome, memory = Outcome(), Memory(load.pid)
-    before, cpu = memory.rss(), memory.cpu_seconds()
+    before = memory.rss()
     sampler = asyncio.create_task(memory.sample())
     ready = asyncio.Barrier(load.sessions + 1)
     tasks = []
@@ -155,7 +155,7 @@ async def run(load: Load) -> Outcome:
         tasks.append(asyncio.create_task(drive(index, values, load, ready, outcome)))
         await asyncio.sleep(load.ramp)
     await ready.wait()
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), memory.cpu_seconds()
     await asyncio.gather(*tasks)
     outcome.seconds = time.perf_counter() - start
     sampler.cancel()

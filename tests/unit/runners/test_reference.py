@@ -9,10 +9,12 @@ import pytest
 from jax import lax
 
 from core.base.limits import LIMITS
+from core.contract.engine import check_late
 from core.contract.subject import ScanCall
 from core.runners.cache import count_compiles
+from core.runners.memo import one_check
 from core.runners.reference import loop_check
-from core.runners.scan import run_call
+from core.runners.scan import keep_run, run_call
 from core.steps.accumulate import exponential_average, running_sum
 from core.steps.dynamics import logistic_map
 from core.steps.library import PRESETS
@@ -255,3 +257,26 @@ def test_it_says_which_tolerance_was_used_and_why() -> None:
     assert check.ys[0].tolerance_text == "exact"  # truth values
     plain = ScanCall(lambda c, x: (c + x, c), 0.0, jnp.ones(4))
     assert {leaf.tolerance_text for leaf in loop_check(plain, run_call(plain)).carries} == {"rtol 1e-5, atol 1e-6"}
+
+
+def test_within_one_check_the_loop_and_the_scan_run_once_for_all_who_ask():
+    """The panel and the rule N503 both want the loop; the rule also wants the scan that the panel has run."""
+    calls = 0
+
+    def step(carry, x):
+        nonlocal calls
+        calls += 1
+        return carry + x, carry
+
+    call = ScanCall(step, jnp.float32(0), jnp.arange(3.0))
+    result = run_call(call)
+    calls = 0
+    with one_check():
+        keep_run(call, result)
+        check = loop_check(call, result)
+        once_each = calls
+        assert check_late(call) == ()
+        assert loop_check(call, result) is check
+        # The rule traces the step to learn its dtypes; it calls it neither in a scan nor in a loop again.
+        assert calls <= once_each + 1
+    assert loop_check(call, result) is not check
