@@ -78,10 +78,24 @@ def _run_sequence(trial: SequenceTrial) -> SequenceResult:
         return _run(trial)
     except Exception:
         # Flax and JAX themselves say what is wrong with it.
-        call_layer(trial)
+        _ask_flax(trial)
         if isinstance(trial.unroll, int):
             raise
         return run_sequence(replace(trial, unroll=1))  # a number that JAX lets pass: it changes no value
+
+
+def _ask_flax(trial: SequenceTrial) -> None:
+    """Raises what the layer raises, if it does.
+
+    It is traced first, which is where nearly everything is found. To call it hands `lax.scan` a new function, which is
+    compiled, and JAX keeps the program: a score of memory maps for each time that somebody types a wrong length.
+    """
+    try:
+        jax.eval_shape(lambda: call_layer(trial))
+    except (jax.errors.JAXTypeError, jax.errors.JAXIndexError):  # it wants a value, which only a call has
+        call_layer(trial)
+    if not isinstance(trial.unroll, int):  # what is no whole number is refused when the loop is lowered
+        call_layer(trial)
 
 
 def _run(trial: SequenceTrial) -> SequenceResult:

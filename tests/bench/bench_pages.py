@@ -72,7 +72,7 @@ MEASURE = """async ([input, selector, up, plain]) => {
   const start = performance.now();
   const box = document.querySelector(`.st-key-${input}`);
   const step = box.querySelector(`[data-testid=stNumberInputStep${up ? "Up" : "Down"}]`);
-  (step ?? box.querySelector("label")).click();
+  (step ?? box.querySelector("input")).click();
   const frame = () => new Promise((done) => requestAnimationFrame(done));
   for (let now = before; now === before || now === undefined; now = shown()) {
     await frame();

@@ -286,6 +286,22 @@ def test_init_of_a_wrong_kind_raises_what_the_layer_raises(kind, init):
         run_sequence(given)
 
 
+def test_what_the_layer_refuses_is_not_compiled_and_leaves_nothing_behind():
+    """Called without jit, a layer leaves a program with JAX each time: a score of memory maps for a wrong length."""
+
+    def refused(length):
+        return trial("LSTMCell", shape=(B, length, F), init=(numbers(B, H), numbers(B, H), numbers(B, H)))
+
+    for _ in range(2):
+        with count_compiles() as compiles:
+            for length in (6, 7):
+                with pytest.raises(Exception) as ours:  # any: the next line says that it is the layer's own
+                    run_sequence(refused(length))
+                with pytest.raises(ours.type):
+                    jax.eval_shape(lambda: call_layer(refused(7)))
+    assert compiles.count == 0
+
+
 # --- numbers --------------------------------------------------------------------------------------------------------
 
 
